@@ -1,0 +1,42 @@
+//! Status of Kubernetes objects as values: wire types and the rules that move them.
+//!
+//! This crate is the bottom of the workspace. It owns the wire types of status (they are used as
+//! they are in the CRDs, in plans and in tests) and the decisions that need nothing but values:
+//! which state follows from which facts, and which conditions that state shows.
+//!
+//! It must not know kube, k8s-openapi, a clock, an environment or randomness: `now` is always an
+//! argument, in whole seconds ([`Time`]), because `metav1.Time` keeps no more.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`time`] | [`Time`] and [`Span`]: whole seconds, RFC 3339 and Go duration text |
+//! | [`condition`] | `metav1.Condition`, its limits and how a list of them is merged |
+//! | [`state`] | the nine states, the phases they project to, the legal edges |
+//! | [`machine`] | facts in, next state and standard conditions out |
+//! | [`endpoint`] | host and port of an API server, parsed from what Terraform outputs |
+//! | [`deadline`], [`progress`], [`health`], [`recovery`], [`dependencies`] | wire types of the remaining status |
+#![no_std]
+
+extern crate alloc;
+
+pub mod condition;
+pub mod deadline;
+pub mod dependencies;
+pub mod endpoint;
+pub mod health;
+pub mod machine;
+pub mod progress;
+pub mod recovery;
+pub mod state;
+pub mod text;
+pub mod time;
+
+pub use condition::{Condition, ConditionStatus};
+pub use deadline::Deadline;
+pub use dependencies::{Dependencies, DependencyNode};
+pub use endpoint::Endpoint;
+pub use health::{CheckStatus, Health, HealthCheck, HealthStatus};
+pub use progress::{Operation, OperationRecord, OperationResult, Progress};
+pub use recovery::{ActionType, BackoffConfig, Recovery, RecoveryAction, RecoveryStrategy};
+pub use state::{Phase, State};
+pub use time::{Span, Time};

@@ -1,0 +1,104 @@
+//! The nine states of a provider object, the phases they project to, and the legal edges.
+//!
+//! `status.state` is the state machine (requirements 003), `status.phase` its projection for the
+//! people who know three words (requirements 000 and 001).
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+/// State of a CAPTCluster or CAPTControlPlane.
+///
+/// Pending: no owner Cluster yet. Validating: references, version and names are checked.
+/// Provisioning: waiting for the VPC or the Workspace, or an update is in flight.
+/// Configuring: the Workspace is ready; endpoint, CA and kubeconfig are collected.
+/// Ready: serving and up to date. Degraded: serving, but the last apply or a check fails.
+/// Recovering: a recovery action runs. Failed: never ready so far, and given up for now.
+/// Deleting: the object is being deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[allow(missing_docs)]
+pub enum State {
+    Pending,
+    Validating,
+    Provisioning,
+    Configuring,
+    Ready,
+    Degraded,
+    Recovering,
+    Failed,
+    Deleting,
+}
+
+/// Short form of a [`State`]: Creating, Ready, Failed or Deleting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[allow(missing_docs)]
+pub enum Phase {
+    Creating,
+    Ready,
+    Failed,
+    Deleting,
+}
+
+impl State {
+    /// Every state, in the order of an object's life.
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Validating,
+        Self::Provisioning,
+        Self::Configuring,
+        Self::Ready,
+        Self::Degraded,
+        Self::Recovering,
+        Self::Failed,
+        Self::Deleting,
+    ];
+
+    /// What `status.phase` says in this state.
+    pub const fn phase(self) -> Phase {
+        match self {
+            Self::Pending | Self::Validating | Self::Provisioning | Self::Configuring | Self::Recovering => {
+                Phase::Creating
+            }
+            Self::Ready | Self::Degraded => Phase::Ready,
+            Self::Failed => Phase::Failed,
+            Self::Deleting => Phase::Deleting,
+        }
+    }
+
+    /// As on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Validating => "Validating",
+            Self::Provisioning => "Provisioning",
+            Self::Configuring => "Configuring",
+            Self::Ready => "Ready",
+            Self::Degraded => "Degraded",
+            Self::Recovering => "Recovering",
+            Self::Failed => "Failed",
+            Self::Deleting => "Deleting",
+        }
+    }
+
+    /// The states that may follow this one; staying is always legal, and from everything but
+    /// `Deleting` one may go to `Deleting`.
+    ///
+    /// A pass sees a level and not every step to it, so a fast provider may take an object from
+    /// `Pending` to `Ready` in one step; what never happens is a way back to `Pending` or out of
+    /// `Deleting`.
+    pub fn successors(self) -> Vec<Self> {
+        match self {
+            Self::Deleting => Vec::new(),
+            Self::Pending
+            | Self::Validating
+            | Self::Provisioning
+            | Self::Configuring
+            | Self::Ready
+            | Self::Degraded
+            | Self::Recovering
+            | Self::Failed => Self::ALL.into_iter().filter(|next| *next != self && *next != Self::Pending).collect(),
+        }
+    }
+}
