@@ -1,0 +1,98 @@
+//! Workspace of provider-terraform, cluster-scoped or namespaced.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::meta::{ForeignCondition, ViewMeta, condition};
+
+/// Which of the provider's two kinds of Workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkspaceApi {
+    /// `tf.upbound.io`, cluster-scoped.
+    Cluster,
+    /// `tf.m.upbound.io`, namespaced; served by providers from 1.0.
+    Namespaced,
+}
+
+impl WorkspaceApi {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Cluster, Self::Namespaced];
+    /// Kind of both.
+    pub const KIND: &'static str = "Workspace";
+    /// Plural of both.
+    pub const PLURAL: &'static str = "workspaces";
+    /// Version of both.
+    pub const VERSION: &'static str = "v1beta1";
+
+    /// API group.
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::Cluster => "tf.upbound.io",
+            Self::Namespaced => "tf.m.upbound.io",
+        }
+    }
+
+    /// Group and version.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::Cluster => "tf.upbound.io/v1beta1",
+            Self::Namespaced => "tf.m.upbound.io/v1beta1",
+        }
+    }
+
+    /// Whether its Workspaces live in a namespace.
+    pub const fn is_namespaced(self) -> bool {
+        match self {
+            Self::Cluster => false,
+            Self::Namespaced => true,
+        }
+    }
+
+    /// The kind whose `apiVersion` is given, whatever the version.
+    pub fn of_api_version(api_version: &str) -> Option<Self> {
+        let (group, _) = api_version.split_once('/')?;
+        Self::ALL.into_iter().find(|api| api.group() == group)
+    }
+}
+
+/// What we read of a Workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceView {
+    /// Which kind it is.
+    pub api: WorkspaceApi,
+    /// Metadata.
+    pub meta: ViewMeta,
+    /// The spec as it is, null if absent.
+    pub spec: Value,
+    /// Whether the provider accepted the spec; errors are told here.
+    pub synced: Option<ForeignCondition>,
+    /// Whether Terraform has nothing to do.
+    pub ready: Option<ForeignCondition>,
+    /// Outputs that are not sensitive. They count only with `synced` of the current generation.
+    pub outputs: BTreeMap<String, Value>,
+    /// `status.atProvider` as it is; `None` if absent or not an object.
+    pub at_provider: Option<Value>,
+}
+
+impl WorkspaceView {
+    /// What `object` says; never fails.
+    pub fn parse(api: WorkspaceApi, object: &Value) -> Self {
+        let status = &object["status"];
+        let at_provider = Some(&status["atProvider"]).filter(|value| value.is_object());
+        Self {
+            api,
+            meta: ViewMeta::parse(object),
+            spec: object["spec"].clone(),
+            synced: condition(&status["conditions"], "Synced"),
+            ready: condition(&status["conditions"], "Ready"),
+            outputs: at_provider
+                .and_then(|value| value["outputs"].as_object())
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            at_provider: at_provider.cloned(),
+        }
+    }
+}
