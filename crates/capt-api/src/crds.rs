@@ -49,6 +49,10 @@ fn refined(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
             make_structural(schema);
+            // What nobody wrote must not appear in a status.
+            if let Some(status) = schema.properties.as_mut().and_then(|properties| properties.get_mut("status")) {
+                walk(status, &mut |schema| schema.default = None);
+            }
             // As in the Go CRDs: an object without spec is useless, but one that is stored must stay deletable.
             schema.required = None;
             schema.title = None;
@@ -58,25 +62,31 @@ fn refined(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 }
 
 /// `nullable`, `null` and defaults that say nothing are how a derive speaks of an `Option` or of
-/// `#[serde(default)]`; here they would let nulls be stored and would fill status by themselves.
-fn make_structural(schema: &mut JSONSchemaProps) {
-    schema.nullable = None;
-    if let Some(values) = &mut schema.enum_ {
-        values.retain(|value| !value.0.is_null());
-    }
-    if schema.default.as_ref().is_some_and(|default| is_empty(&default.0)) {
-        schema.default = None;
-    }
-    if let Some(properties) = &mut schema.properties {
-        properties.values_mut().for_each(make_structural);
+/// `#[serde(default)]`; here they would let nulls be stored and fill objects by themselves.
+fn make_structural(root: &mut JSONSchemaProps) {
+    walk(root, &mut |schema| {
+        schema.nullable = None;
+        if let Some(values) = &mut schema.enum_ {
+            values.retain(|value| !value.0.is_null());
+        }
+        if schema.default.as_ref().is_some_and(|default| is_empty(&default.0)) {
+            schema.default = None;
+        }
+    });
+}
+
+fn walk(schema: &mut JSONSchemaProps, visit: &mut impl FnMut(&mut JSONSchemaProps)) {
+    visit(schema);
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        walk(property, visit);
     }
     match &mut schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(items)) => make_structural(items),
-        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(make_structural),
+        Some(JSONSchemaPropsOrArray::Schema(items)) => walk(items, visit),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(|items| walk(items, visit)),
         None => {}
     }
     match &mut schema.additional_properties {
-        Some(JSONSchemaPropsOrBool::Schema(values)) => make_structural(values),
+        Some(JSONSchemaPropsOrBool::Schema(values)) => walk(values, visit),
         Some(JSONSchemaPropsOrBool::Bool(_)) | None => {}
     }
 }

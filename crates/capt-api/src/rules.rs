@@ -2,16 +2,14 @@
 //!
 //! Every rule holds on create and on change of what it speaks of, never for what is stored already:
 //! an object from before a rule must stay writable (finalizers, labels and other fields of it
-//! change all the time). Each message names the field and says what to write instead.
+//! change all the time). A rule on a single field gets that from the API server, which judges
+//! unchanged values no more (validation ratcheting, on for all versions since 1.30); a rule over
+//! several fields must look at `oldSelf` itself. Each message names the field and says what to write
+//! instead.
 //!
 //! A change is refused only where it would lose or replace infrastructure that is in use.
 
 use kube::core::{Reason, Rule};
-
-/// A rule that judges a value whenever it is new or changed.
-fn on_change(rule: &str) -> Rule {
-    Rule::new(format!("(oldSelf.hasValue() && oldSelf.value() == self) || ({rule})")).optional_old_self(true)
-}
 
 /// A rule that judges a step from a stored value to a new one.
 fn transition(rule: &str) -> Rule {
@@ -20,7 +18,7 @@ fn transition(rule: &str) -> Rule {
 
 /// Regions of all partitions: `eu-west-1`, `us-gov-west-1`, `cn-north-1`, `us-isob-east-1`.
 pub(crate) fn region_format() -> Rule {
-    on_change("self.matches('^[a-z]{2,8}(-[a-z]+)+-[0-9]+$')")
+    Rule::new("self.matches('^[a-z]{2,8}(-[a-z]+)+-[0-9]+$')")
         .message("region must be the code of an AWS region: write it like eu-west-1 or us-gov-west-1")
 }
 
@@ -42,7 +40,7 @@ pub(crate) fn control_plane_region_stays() -> Rule {
 
 /// Ids of VPCs start with `vpc-`; names and ARNs are frequent mistakes.
 pub(crate) fn vpc_id_format() -> Rule {
-    on_change("self == '' || self.matches('^vpc-[0-9a-z]+$')")
+    Rule::new("self == '' || self.matches('^vpc-[0-9a-z]+$')")
         .message("existingVpcId must be the id of a VPC: write it like vpc-0a1b2c3d4e5f67890, not its name or ARN")
 }
 
@@ -100,13 +98,13 @@ pub(crate) fn recreation_is_confirmed() -> Rule {
 
 /// EKS knows minor versions only; the rest of a version is accepted and ignored.
 pub(crate) fn version_format() -> Rule {
-    on_change("self.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.][0-9]+)?([-+][0-9A-Za-z.+-]*)?$')")
+    Rule::new("self.matches('^v?[0-9]{1,4}[.][0-9]{1,4}([.][0-9]+)?([-+][0-9A-Za-z.+-]*)?$')")
         .message("version must be a Kubernetes version: write it like 1.31 or v1.31.4")
 }
 
 /// The provider follows the reference of a file without a check, and crashes where there is none.
 pub(crate) fn var_files_have_their_key() -> Rule {
-    on_change(
+    Rule::new(
         "self.all(file, file.source == 'SecretKey' ? has(file.secretKeyRef) : has(file.configMapKeyRef))",
     )
     .message("varFiles need the reference that their source names: secretKeyRef for SecretKey, configMapKeyRef for ConfigMapKey")
@@ -114,8 +112,7 @@ pub(crate) fn var_files_have_their_key() -> Rule {
 
 /// Terraform applies an empty module, and its Workspace never becomes ready.
 pub(crate) fn module_is_not_empty() -> Rule {
-    Rule::new("self.size() > 0 || oldSelf.hasValue()")
-        .optional_old_self(true)
+    Rule::new("self.size() > 0")
         .reason(Reason::FieldValueRequired)
         .message("module must not be empty: write the Terraform module, or its address if source is Remote")
 }

@@ -14,11 +14,21 @@ pub struct Dependencies {
     pub nodes: BTreeMap<String, DependencyNode>,
     /// For each object, the keys of the objects it depends on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "schemars", schemars(extend("maxProperties" = 32)))]
+    #[cfg_attr(feature = "schemars", schemars(schema_with = "edges"))]
     pub edges: BTreeMap<String, Vec<String>>,
     /// Whether objects were left out to stay within the limit.
     #[serde(default)]
     pub truncated: bool,
+}
+
+#[cfg(feature = "schemars")]
+fn edges(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    // A key holds a kind, a namespace and a name.
+    schemars::json_schema!({
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": {"type": "array", "maxItems": 32, "items": {"type": "string", "maxLength": 512}},
+    })
 }
 
 /// One object of the graph.
@@ -27,7 +37,7 @@ pub struct Dependencies {
 pub struct DependencyNode {
     /// Kind of the object.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "schemars", schemars(length(max = 63)))]
+    #[cfg_attr(feature = "schemars", schemars(length(max = 253)))]
     pub type_: String,
     /// Name of the object.
     #[cfg_attr(feature = "schemars", schemars(length(max = 253)))]

@@ -50,11 +50,20 @@ pub struct RecoveryAction {
     pub type_: ActionType,
     /// Parameters of the action; RecreateWorkspace needs confirm: "true".
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "schemars", schemars(extend("maxProperties" = 8), inner(length(max = 256))))]
+    #[cfg_attr(feature = "schemars", schemars(schema_with = "parameters"))]
     pub parameters: BTreeMap<String, String>,
     /// How long the action may take; 10m if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
+}
+
+#[cfg(feature = "schemars")]
+fn parameters(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "maxProperties": 8,
+        "additionalProperties": {"type": "string", "maxLength": 256},
+    })
 }
 
 /// Kind of a recovery action.

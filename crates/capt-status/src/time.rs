@@ -177,7 +177,13 @@ mod schema {
         }
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({"type": "string", "maxLength": 64})
+            // Whole hours, minutes and seconds in this order: what `FromStr` reads without a loss.
+            json_schema!({
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "pattern": "^(0|([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?)$",
+            })
         }
     }
 }
