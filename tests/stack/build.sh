@@ -100,6 +100,7 @@ build() { # build <part> <out directory>
 # The manifests that the processes need, from the very modules that were built.
 manifests() {
   local start=$SECONDS capi provider tmp=$dir/.manifests.$$
+  need_go cluster-api
   say "manifests: copying CRDs, roles and webhooks of Cluster API core and provider-terraform"
   # The zip may be absent where the binaries were built on another machine and copied here.
   capi=$(cd "$here/modules/cluster-api" && go mod download -json sigs.k8s.io/cluster-api | awk -F'"' '$2 == "Dir" { print $4 }')
@@ -134,6 +135,7 @@ fi
 case ${1:-} in
   '') ;;
   --tofu)
+    trap 'rm -f "$tofu_dir/".*.$$' EXIT
     if [ ! -x "$tofu_dir/terraform" ]; then
       say "OpenTofu takes about a quarter of an hour to build; it is cached in $tofu_dir"
       build "$tofu_part" "$tofu_dir"
@@ -148,6 +150,7 @@ case ${1:-} in
   *) die "unknown argument \`$1\`: use no argument, --tofu or --paths" ;;
 esac
 
+trap 'rm -rf "$dir/bin/".*.$$ "$dir/.manifests.$$"' EXIT
 todo=$(missing)
 if [ -n "$todo" ] || [ ! -d "$dir/manifests" ]; then
   mkdir -p "$dir/bin"
@@ -157,7 +160,7 @@ if [ -n "$todo" ] || [ ! -d "$dir/manifests" ]; then
   todo=$(missing)
   start=$SECONDS
   if [ -n "$todo" ]; then
-    say "building the stack in $dir (about 20 minutes on two cores with empty caches, once)"
+    say "building the stack in $dir (10 to 20 minutes on two cores, once)"
     while IFS= read -r part; do build "$part" "$dir/bin"; done <<<"$todo"
   fi
   [ -d "$dir/manifests" ] || manifests

@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Err(format!("unknown tier `{other}`: api-server, core or provider").into());
         }
     };
-    let mut builder = Stack::builder(tier);
+    let mut builder = Stack::builder(tier).progress(|what, took| println!("# {what}: {:.1} s", took.as_secs_f64()));
     for file in arguments {
         let yaml = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
         builder = builder.install(yaml);

@@ -46,6 +46,8 @@ pub(crate) enum Part {
     ProviderTerraform,
     Terraform,
     Manifests,
+    /// For people; no tier needs it.
+    Kubectl,
 }
 
 impl Part {
@@ -59,6 +61,7 @@ impl Part {
             Self::ProviderTerraform => "provider-terraform",
             Self::Terraform => "terraform",
             Self::Manifests => "manifests",
+            Self::Kubectl => "kubectl",
         }
     }
 
@@ -113,6 +116,9 @@ impl Assets {
                 }
                 None => missing.push(*part),
             }
+        }
+        if let Some(path) = listed.get(Part::Kubectl.name()) {
+            found.insert(Part::Kubectl, PathBuf::from(path));
         }
         if missing.is_empty() {
             return Ok(Self(found));

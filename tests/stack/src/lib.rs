@@ -18,8 +18,7 @@
 //! use this crate are marked `#[ignore = "needs the real stack: just test-stack"]`.
 //!
 //! Each stack has its own directory, ports, authority and processes, and all of that is gone when its
-//! owner is, even after kill -9 (see [`supervise`](self)). When the owner panics, the logs stay and
-//! their path is printed; `CAPT_STACK_KEEP=1` keeps them always.
+//! owner is, even after kill -9. When the owner panics, the logs stay and their path is printed; `CAPT_STACK_KEEP=1` keeps them always.
 //!
 //! Facts to plan tests with: the garbage collector notices a kind whose CRD is new up to 30 seconds
 //! late, so hand CRDs to [`Builder::install`]; core adopts objects that are created after their
@@ -52,6 +51,7 @@ pub use crate::shared::{Shared, shared};
 pub use crate::supervise::Error as SuperviseError;
 pub use crate::wait::{Error as WaitError, eventually};
 
+use crate::assets::Part;
 use crate::site::{MASTERS, Site};
 use crate::supervise::Process;
 
@@ -123,11 +123,14 @@ impl From<kube::Error> for Error {
     }
 }
 
+/// Told of each finished step of a start, with the time that the step took.
+type Progress = Box<dyn Fn(&str, Duration) + Send + Sync>;
+
 /// What to start, and what to put into it before the controllers look.
-#[derive(Debug)]
 pub struct Builder {
     tier: Tier,
     manifests: Vec<String>,
+    progress: Progress,
 }
 
 impl Builder {
@@ -136,6 +139,13 @@ impl Builder {
     #[must_use]
     pub fn install(mut self, yaml: impl Into<String>) -> Self {
         self.manifests.push(yaml.into());
+        self
+    }
+
+    /// Has `tell` called after each step with what is ready and how long it took, for people who wait.
+    #[must_use]
+    pub fn progress(mut self, tell: impl Fn(&str, Duration) + Send + Sync + 'static) -> Self {
+        self.progress = Box::new(tell);
         self
     }
 
@@ -156,7 +166,7 @@ impl Builder {
         let start = Instant::now();
         let site = Site::new(self.tier)?;
         let mut stack = Stack { site, processes: Vec::new(), tier: self.tier, took: Duration::ZERO };
-        match stack.bring_up(&self.manifests).await {
+        match stack.bring_up(self).await {
             Ok(()) => {
                 stack.took = start.elapsed();
                 Ok(stack)
@@ -186,15 +196,19 @@ impl Stack {
 
     /// A start with additions.
     pub fn builder(tier: Tier) -> Builder {
-        Builder { tier, manifests: Vec::new() }
+        Builder { tier, manifests: Vec::new(), progress: Box::new(|_, _| {}) }
     }
 
-    async fn bring_up(&mut self, additions: &[String]) -> Result<(), Error> {
+    async fn bring_up(&mut self, order: &Builder) -> Result<(), Error> {
         let admin = site::client(&self.site.kubeconfig(ADMIN, Some(MASTERS))?).await?;
+        let mut step = Instant::now();
         self.processes.extend(api_server::start(&self.site, &admin).await?);
+        (order.progress)("etcd and kube-apiserver", step.elapsed());
+
+        step = Instant::now();
 
         let mut documents = Vec::new();
-        for yaml in additions {
+        for yaml in &order.manifests {
             documents.extend(manifests::documents(yaml)?);
         }
         let ports = core::Ports::new()?;
@@ -205,18 +219,25 @@ impl Stack {
             documents.extend(provider::prerequisites(&self.site)?);
         }
         manifests::apply(&admin, documents).await?;
+        (order.progress)("CRDs and roles", step.elapsed());
 
+        // Both at once: each waits more than it works.
+        step = Instant::now();
         let core = async {
-            match self.tier {
-                Tier::ApiServer => Ok(Vec::new()),
-                Tier::Core | Tier::Provider => core::start(&self.site, &admin, &ports).await,
+            if self.tier < Tier::Core {
+                return Ok(Vec::new());
             }
+            let processes = core::start(&self.site, &admin, &ports).await?;
+            (order.progress)("kube-controller-manager and Cluster API core", step.elapsed());
+            Ok::<_, Error>(processes)
         };
         let provider = async {
-            match self.tier {
-                Tier::ApiServer | Tier::Core => Ok(None),
-                Tier::Provider => provider::start(&self.site).await.map(Some),
+            if self.tier < Tier::Provider {
+                return Ok(None);
             }
+            let process = provider::start(&self.site).await?;
+            (order.progress)("provider-terraform", step.elapsed());
+            Ok::<_, Error>(Some(process))
         };
         let (core, provider) = futures::try_join!(core, provider)?;
         self.processes.extend(core);
@@ -242,6 +263,11 @@ impl Stack {
     /// The directory with logs, kubeconfigs and data.
     pub fn directory(&self) -> &Path {
         &self.site.directory
+    }
+
+    /// kubectl: the one on PATH, else the one that `just stack` built.
+    pub fn kubectl(&self) -> Result<&Path, Error> {
+        Ok(self.site.assets.path(Part::Kubectl)?)
     }
 
     /// Name and process id of each component.

@@ -3,7 +3,7 @@
 # The pipe closes when its owner ends, however it ends (a panic, a signal, kill -9), and then
 # everything that belongs to the stack is killed. Each line of input is one order:
 #   group N    the process group N belongs to the stack
-#   extra P    the directory P is removed together with the stack's own
+#   extra P    the directory P, and its parent when empty, are removed too
 #   discard    from now on, remove everything at the end
 #   keep       from now on, keep the logs at the end (this is also the initial state)
 #   stay       forget the owner; run until this process is terminated, then discard
@@ -23,7 +23,10 @@ finish() {
     left=$(members)
     if [ -n "$left" ]; then kill -KILL $left 2>/dev/null; quiet=0; sleep 0.05; else quiet=$((quiet + 1)); fi
   done
-  [ -z "$extra" ] || rm -rf -- "$extra"
+  if [ -n "$extra" ]; then
+    rm -rf -- "$extra"
+    rmdir -- "${extra%/*}" 2>/dev/null # only if nobody else uses it
+  fi
   if [ "$outcome" = discard ]; then rm -rf -- "$directory"; else rm -rf -- "$directory/etcd"; fi
   exit 0
 }

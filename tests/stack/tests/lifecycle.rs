@@ -103,7 +103,11 @@ async fn kill_9_of_the_owner_ends_every_process_and_terraform_too() {
     assert!(directory.join("logs/provider-terraform.log").exists());
     std::fs::remove_dir_all(&directory).unwrap();
     let credentials = Path::new("/tmp").join(directory.strip_prefix("/").unwrap());
-    assert!(!credentials.exists(), "{} is left", credentials.display());
+    eventually("the removal of the provider's second directory", Duration::from_secs(10), || async {
+        if credentials.exists() { Err(credentials.display().to_string()) } else { Ok(()) }
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test]

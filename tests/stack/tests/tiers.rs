@@ -15,34 +15,53 @@ fn dynamic(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
+const READER: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, namespace: some}
+data: {a: b}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: some}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: some}
+rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader, namespace: some}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: 'system:test:reader'}]
+";
+
+const CLUSTER: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: some}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1
+kind: DummyCluster
+metadata: {name: one, namespace: some}
+spec: {controlPlaneEndpoint: {host: one.example, port: 443}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: one, namespace: some}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DummyCluster, name: one}
+";
+
+const BAD_CLUSTER: &str = "
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: bad, namespace: some}
+spec: {clusterNetwork: {pods: {cidrBlocks: [no-cidr]}}}
+";
+
 #[tokio::test]
 #[ignore = "needs the real stack: just test-stack"]
 async fn the_api_server_has_rbac_and_an_audit_log_that_tells_users_apart() {
     let stack = Stack::start(Tier::ApiServer).await.unwrap();
-    stack
-        .apply(
-            "
-            apiVersion: v1
-            kind: ConfigMap
-            metadata: {name: one, namespace: some}
-            data: {a: b}
-            ---
-            {apiVersion: v1, kind: Namespace, metadata: {name: some}}
-            ---
-            apiVersion: rbac.authorization.k8s.io/v1
-            kind: Role
-            metadata: {name: reader, namespace: some}
-            rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch]}]
-            ---
-            apiVersion: rbac.authorization.k8s.io/v1
-            kind: RoleBinding
-            metadata: {name: reader, namespace: some}
-            roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
-            subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: 'system:test:reader'}]
-            ",
-        )
-        .await
-        .unwrap();
+    stack.apply(READER).await.unwrap();
 
     let version = stack.admin_client().await.unwrap().apiserver_version().await;
     assert!(!version.unwrap().git_version.starts_with("v0.0.0"), "the API server must know its version");
@@ -86,14 +105,14 @@ async fn the_api_server_has_rbac_and_an_audit_log_that_tells_users_apart() {
     );
 }
 
-/// A provider's two objects as Cluster API core wants to see them, without a provider.
-const DUMMIES: &str = "
+/// An infrastructure object as Cluster API core wants to see it, without a provider.
+const DUMMY: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: dummyclusters.infrastructure.cluster.x-k8s.io
   labels: {cluster.x-k8s.io/v1beta2: v1}
-spec: &spec
+spec:
   group: infrastructure.cluster.x-k8s.io
   scope: Namespaced
   names: {kind: DummyCluster, plural: dummyclusters}
@@ -111,40 +130,12 @@ spec: &spec
 #[tokio::test]
 #[ignore = "needs the real stack: just test-stack"]
 async fn core_defaults_validates_and_provisions_a_cluster() {
-    let stack = Stack::builder(Tier::Core).install(DUMMIES).start().await.unwrap();
+    let stack = Stack::builder(Tier::Core).install(DUMMY).start().await.unwrap();
     let client = stack.admin_client().await.unwrap();
-    let stored = stack
-        .apply(
-            "
-            {apiVersion: v1, kind: Namespace, metadata: {name: some}}
-            ---
-            apiVersion: infrastructure.cluster.x-k8s.io/v1
-            kind: DummyCluster
-            metadata: {name: one, namespace: some}
-            spec: {controlPlaneEndpoint: {host: one.example, port: 443}}
-            ---
-            apiVersion: cluster.x-k8s.io/v1beta2
-            kind: Cluster
-            metadata: {name: one, namespace: some}
-            spec:
-              infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DummyCluster, name: one}
-            ",
-        )
-        .await
-        .unwrap();
+    let stored = stack.apply(CLUSTER).await.unwrap();
     assert_eq!(stored[2].data["spec"]["infrastructureRef"]["name"], json!("one"));
 
-    let bad = stack
-        .apply(
-            "
-            apiVersion: cluster.x-k8s.io/v1beta1
-            kind: Cluster
-            metadata: {name: bad, namespace: some}
-            spec: {clusterNetwork: {pods: {cidrBlocks: [no-cidr]}}}
-            ",
-        )
-        .await
-        .unwrap_err();
+    let bad = stack.apply(BAD_CLUSTER).await.unwrap_err();
     assert!(bad.to_string().contains("admission webhook"), "{bad}");
 
     let dummies: Api<DynamicObject> =
@@ -168,6 +159,7 @@ async fn core_defaults_validates_and_provisions_a_cluster() {
     .await
     .unwrap();
     assert_eq!(cluster.data["spec"]["controlPlaneEndpoint"]["host"], json!("one.example"));
+    assert_eq!(cluster.data["status"]["phase"], json!("Provisioned"));
     let owner = &dummies.get("one").await.unwrap().metadata.owner_references.unwrap()[0];
     assert_eq!((owner.kind.as_str(), owner.name.as_str()), ("Cluster", "one"));
     assert!(!stack.audit().requests_of(CORE).unwrap().writes().is_empty());

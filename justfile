@@ -1,0 +1,17 @@
+# What people and CI run. `just` alone lists the recipes.
+
+[private]
+default:
+    @just --list
+
+# Build the real stack for tests and the demo (10 to 20 minutes once, then instant); needs Go
+stack:
+    @tests/stack/build.sh
+
+# Build OpenTofu for machines without terraform (a quarter of an hour once); needs Go
+stack-tofu:
+    @tests/stack/build.sh --tofu
+
+# Run the tests against the real stack, two at a time: each starts processes of its own
+test-stack: stack
+    cargo test --workspace -- --ignored --test-threads=2
