@@ -26,7 +26,7 @@ pub(crate) fn audit_log(directory: &Path) -> PathBuf {
 pub(crate) async fn start(site: &Site, client: &Client) -> Result<Vec<Process>, Error> {
     let [etcd_port, peer_port] = free_ports()?;
     let etcd_url = format!("http://127.0.0.1:{etcd_port}");
-    let etcd = site.supervisor.spawn(
+    let mut etcd = site.supervisor.spawn(
         "etcd",
         site.command(Part::Etcd)?
             .arg("--data-dir")
@@ -82,6 +82,6 @@ pub(crate) async fn start(site: &Site, client: &Client) -> Result<Vec<Process>, 
         client.request_text(request).await.map_err(|error| format!("/readyz: {error}"))?;
         namespaces.get("default").await.map(|_| ()).map_err(|error| format!("namespace default: {error}"))
     };
-    wait::ready(&mut api_server, LIMIT, ready).await?;
+    wait::ready(&mut [&mut etcd, &mut api_server], LIMIT, ready).await?;
     Ok(vec![etcd, api_server])
 }

@@ -123,7 +123,7 @@ pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result
             _ => Err(format!("ClusterRole {AGGREGATED_ROLE} has no rules yet")),
         }
     };
-    wait::ready(&mut manager, LIMIT, aggregated).await?;
+    wait::ready(&mut [&mut manager], LIMIT, aggregated).await?;
 
     let pair = site.authority.server()?;
     let certificates = site.directory.join("webhook");
@@ -148,7 +148,7 @@ pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result
             .arg("--feature-gates=ReconcilerRateLimiting=false")
             .arg("--v=2"),
     )?;
-    wait::ready(&mut core, LIMIT, || healthy(ports.health)).await?;
+    wait::ready(&mut [&mut manager, &mut core], LIMIT, || healthy(ports.health)).await?;
 
     let source = site.assets.path(Part::Manifests)?.join("cluster-api");
     let mut webhooks = manifests::read(&source.join("webhook"))?;
@@ -160,7 +160,7 @@ pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result
         }
     }
     manifests::apply(client, webhooks).await?;
-    wait::ready(&mut core, LIMIT, || validates(client)).await?;
+    wait::ready(&mut [&mut manager, &mut core], LIMIT, || validates(client)).await?;
     Ok(vec![manager, core])
 }
 

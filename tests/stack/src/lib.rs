@@ -37,6 +37,7 @@ mod site;
 mod supervise;
 mod wait;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,8 +78,9 @@ pub enum Tier {
     Provider,
 }
 
-/// Why a stack could not be started or used.
-#[derive(Debug, thiserror::Error)]
+/// Why a stack could not be started or used. Its `Debug` form is the message: that is what a test's
+/// `unwrap` shows, and log lines are not readable when they are quoted.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The programs are missing.
     #[error(transparent)]
@@ -114,6 +116,12 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(what: &str, source: std::io::Error) -> Self {
         Self::File { what: what.to_owned(), source }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

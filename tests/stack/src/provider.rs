@@ -77,7 +77,7 @@ pub(crate) async fn start(site: &Site) -> Result<Process, Error> {
             count => Err(format!("{count} of {CONTROLLERS} controllers work")),
         }
     };
-    wait::ready(&mut provider, LIMIT, working).await?;
+    wait::ready(&mut [&mut provider], LIMIT, working).await?;
     Ok(provider)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The one place of this crate that sleeps; what is waited for is the caller's probe.
 
+use std::fmt;
 use std::future::Future;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,8 +14,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// How much of a log an error shows: enough for a panic's head, short enough to read.
 const TAIL_LINES: usize = 20;
 
-/// Why the wait ended without the thing waited for.
-#[derive(Debug, thiserror::Error)]
+/// Why the wait ended without the thing waited for. Its `Debug` form is the message, so that a test's
+/// `unwrap` shows the log's lines as lines.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The component ended instead of getting ready.
     #[error("{component} ended ({status}) before it was ready; its log {log} ends with:\n{tail}")]
@@ -54,8 +56,15 @@ pub enum Error {
     },
 }
 
-/// Waits until `probe` returns `Ok`, while `process` lives.
-pub(crate) async fn ready<T, F, Fut>(process: &mut Process, limit: Duration, mut probe: F) -> Result<T, Error>
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// Waits until `probe` returns `Ok`, while all of `processes` live. The last one is waited for, the
+/// others are what it needs: the API server says little when it is etcd that died.
+pub(crate) async fn ready<T, F, Fut>(processes: &mut [&mut Process], limit: Duration, mut probe: F) -> Result<T, Error>
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, String>>,
@@ -66,15 +75,19 @@ where
             Ok(value) => return Ok(value),
             Err(last) => last,
         };
-        if let Some(status) = process.exited() {
-            return Err(Error::Died {
-                component: process.name,
-                status: status.to_string(),
-                log: process.log.display().to_string(),
-                tail: tail(&process.log),
-            });
+        for process in processes.iter_mut() {
+            if let Some(status) = process.exited() {
+                return Err(Error::Died {
+                    component: process.name,
+                    status: status.to_string(),
+                    log: process.log.display().to_string(),
+                    tail: tail(&process.log),
+                });
+            }
         }
-        if start.elapsed() >= limit {
+        if start.elapsed() >= limit
+            && let Some(process) = processes.last()
+        {
             return Err(Error::Slow {
                 component: process.name,
                 seconds: limit.as_secs(),
