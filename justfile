@@ -8,7 +8,7 @@ default:
 stack:
     @tests/stack/build.sh
 
-# Build OpenTofu for machines without terraform (a quarter of an hour once); needs Go
+# Build OpenTofu for machines without terraform (8 to 25 minutes once); needs Go
 stack-tofu:
     @tests/stack/build.sh --tofu
 

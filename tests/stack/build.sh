@@ -137,7 +137,7 @@ case ${1:-} in
   --tofu)
     trap 'rm -f "$tofu_dir/".*.$$' EXIT
     if [ ! -x "$tofu_dir/terraform" ]; then
-      say "OpenTofu takes about a quarter of an hour to build; it is cached in $tofu_dir"
+      say "OpenTofu takes 8 to 25 minutes to build; it is cached in $tofu_dir"
       build "$tofu_part" "$tofu_dir"
     fi
     printf '%s\n' "$tofu_dir"; exit ;;
@@ -166,5 +166,5 @@ if [ -n "$todo" ] || [ ! -d "$dir/manifests" ]; then
   [ -d "$dir/manifests" ] || manifests
   say "the stack is complete after $((SECONDS - start)) s"
 fi
-[ -n "$(find_terraform)" ] || die "the stack is built, but provider-terraform needs \`terraform\` on PATH: install it, or run \`just stack-tofu\` to build OpenTofu under that name (about a quarter of an hour)"
+[ -n "$(find_terraform)" ] || die "the stack is built, but provider-terraform needs \`terraform\` on PATH: install it, or run \`just stack-tofu\` to build OpenTofu under that name (8 to 25 minutes)"
 printf '%s\n' "$dir"
