@@ -6,7 +6,7 @@
 
 #[cfg(feature = "schemars")]
 use alloc::string::ToString as _; // the derive of a pattern calls it
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,7 @@ pub struct Verdict {
     /// Whether it is so.
     pub status: ConditionStatus,
     /// CamelCase reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Text for people, bounded by [`merge`].
     pub message: String,
 }
@@ -99,10 +99,10 @@ impl Verdict {
     pub fn new(
         type_: &'static str,
         status: impl Into<ConditionStatus>,
-        reason: &'static str,
+        reason: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
     ) -> Self {
-        Self { type_, status: status.into(), reason, message: message.into() }
+        Self { type_, status: status.into(), reason: reason.into(), message: message.into() }
     }
 }
 

@@ -9,7 +9,7 @@
 //! `Recovering`; until then a failing Workspace keeps an object in `Provisioning` (or `Degraded`
 //! once it has served) with the reason in its conditions.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 use crate::{
     condition::{ConditionStatus, Verdict},
@@ -95,15 +95,15 @@ pub enum Configuration {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// CamelCase reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Text that names the object that is waited for.
     pub message: String,
 }
 
 impl Cause {
     /// A cause from its parts.
-    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+    pub fn new(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { reason: reason.into(), message: message.into() }
     }
 }
 
@@ -160,13 +160,13 @@ pub fn verdicts(state: State, served: bool, cause: &Cause, available_before: boo
         State::Ready | State::Degraded | State::Failed => false,
     };
     let because = |is_so: bool, reason: &'static str| {
-        if is_so { (reason, String::new()) } else { (cause.reason, cause.message.clone()) }
+        if is_so { (Cow::Borrowed(reason), String::new()) } else { (cause.reason.clone(), cause.message.clone()) }
     };
     let (available_reason, available_message) = because(available, "Available");
     let (ready_reason, ready_message) = because(ready, "Ready");
     let healthy = match state {
         State::Ready => Verdict::new("Healthy", true, "Healthy", ""),
-        State::Degraded | State::Failed => Verdict::new("Healthy", false, cause.reason, cause.message.clone()),
+        State::Degraded | State::Failed => Verdict::new("Healthy", false, cause.reason.clone(), cause.message.clone()),
         State::Pending
         | State::Validating
         | State::Provisioning
@@ -184,12 +184,12 @@ pub fn verdicts(state: State, served: bool, cause: &Cause, available_before: boo
         Verdict::new("Ready", ready, ready_reason, ready_message),
         healthy,
         if working {
-            Verdict::new("Reconciling", true, cause.reason, cause.message.clone())
+            Verdict::new("Reconciling", true, cause.reason.clone(), cause.message.clone())
         } else {
             Verdict::new("Reconciling", false, "NotReconciling", "")
         },
         if state == State::Failed {
-            Verdict::new("Stalled", true, cause.reason, cause.message.clone())
+            Verdict::new("Stalled", true, cause.reason.clone(), cause.message.clone())
         } else {
             Verdict::new("Stalled", false, "NotStalled", "")
         },

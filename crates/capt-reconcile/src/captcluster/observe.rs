@@ -1,0 +1,64 @@
+//! What the pass of a CAPTCluster depends on.
+
+use std::sync::Arc;
+
+use capt_api::{CAPTCluster, CAPTControlPlane, foreign::ClusterView, names::MANAGED_BY_ANNOTATION};
+use kube::ResourceExt;
+
+use crate::{
+    child::Child,
+    meta,
+    object::Kind,
+    pass::Settings,
+    pause,
+    world::{Seen, View},
+};
+
+/// What the pass of a CAPTCluster depends on.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The CAPTCluster.
+    pub captcluster: Arc<CAPTCluster>,
+    /// Why it is paused, if it is.
+    pub paused: Option<String>,
+    /// Whether somebody else manages it.
+    pub externally_managed: bool,
+    /// The owner Cluster; absent without an owner reference.
+    pub cluster: Seen<Arc<ClusterView>>,
+    /// The apply of the VPC.
+    pub vpc: Child,
+    /// The control planes of the same Cluster; `None` if not all are known.
+    pub control_planes: Option<Vec<Arc<CAPTControlPlane>>>,
+}
+
+/// Takes out of the world what the pass of `captcluster` depends on.
+pub fn observe(view: &View<'_>, captcluster: Arc<CAPTCluster>, settings: Settings) -> Observed {
+    let owner = meta::owner_cluster_name(captcluster.as_ref());
+    let namespace = captcluster.namespace().unwrap_or_default();
+    Observed {
+        paused: pause::reason(view, Kind::CaptCluster, captcluster.as_ref(), owner),
+        externally_managed: captcluster.annotations().contains_key(MANAGED_BY_ANNOTATION),
+        cluster: owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name)),
+        vpc: Child::observe(view, Kind::CaptCluster, captcluster.as_ref(), &apply_name(&captcluster), settings),
+        control_planes: control_planes(view, &captcluster),
+        captcluster,
+    }
+}
+
+/// Name of the VPC's apply: the stored one, else `<captcluster>-vpc`.
+pub fn apply_name(captcluster: &CAPTCluster) -> String {
+    captcluster
+        .spec
+        .workspace_template_apply_name
+        .clone()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("{}-vpc", captcluster.name_any()))
+}
+
+/// The control planes of the CAPTCluster's Cluster; none without an owner, `None` if not all are known.
+pub fn control_planes(view: &View<'_>, captcluster: &CAPTCluster) -> Option<Vec<Arc<CAPTControlPlane>>> {
+    let Some(cluster) = meta::owner_cluster_name(captcluster) else { return Some(Vec::new()) };
+    let mut planes = view.control_planes(captcluster.namespace().as_deref())?;
+    planes.retain(|plane| meta::owner_cluster_name(plane.as_ref()) == Some(cluster));
+    Some(planes)
+}

@@ -1,0 +1,370 @@
+//! What the pass of a CAPTCluster writes.
+
+use std::collections::BTreeMap;
+
+use capt_api::{
+    CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
+    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION},
+};
+use capt_status::{
+    ConditionStatus, State, Time,
+    condition::{self, Verdict},
+    machine::{self, Cause, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Workspace},
+};
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::observe::{Observed, apply_name};
+use crate::{
+    child::{ChildProgress, Wanted},
+    hash,
+    meta::{self, Writer},
+    object::Kind,
+    outputs,
+    plan::{Event, EventType, Op, Plan},
+    reasons, status,
+};
+
+/// Condition types of a CAPTCluster that are ours.
+const CONDITIONS: [&str; 11] = [
+    "Available",
+    "Ready",
+    "Healthy",
+    "Reconciling",
+    "Stalled",
+    "Paused",
+    "Deleting",
+    "VPCReady",
+    "VPCCreating",
+    "VPCFailed",
+    "WaitingForCluster",
+];
+
+/// `environment` of templates where the Cluster names none.
+const DEFAULT_ENVIRONMENT: &str = "production";
+
+/// What to write for a CAPTCluster.
+pub fn plan(observed: &Observed, now: Time) -> Plan {
+    let captcluster = observed.captcluster.as_ref();
+    let key = meta::key_of(Kind::CaptCluster, captcluster);
+    let stored = captcluster.status.clone().unwrap_or_default();
+    let mut generation = meta::generation(captcluster);
+    let mut writer = Writer::new(key.clone(), &captcluster.metadata);
+    if observed.externally_managed {
+        return Plan::nothing(key, "externally managed: nothing is touched");
+    }
+    if let Some(message) = &observed.paused {
+        status::write_paused(&mut writer, CAPTCLUSTER_MANAGER, &stored, message, &CONDITIONS, generation, now);
+        writer.plan().note = format!("paused: {message}");
+        return writer.finish();
+    }
+    if observed.cluster.is_unknown() || observed.vpc.is_unknown() {
+        return Plan::nothing(key, "the Cluster, the apply or its Workspace is not known yet");
+    }
+    if meta::is_deleting(captcluster) {
+        return delete(observed, writer, &stored, now);
+    }
+    let mut wanted = stored.clone();
+    let owner = match observed.cluster.present() {
+        Some(cluster) if cluster.meta.deleting => {
+            return Plan::nothing(key, format!("Cluster {} is being deleted: nothing new is made", cluster.meta.name));
+        }
+        Some(_) => Owner::Known,
+        None => Owner::Missing,
+    };
+    let found = match observed.cluster.present() {
+        Some(cluster) => {
+            let writes_spec = prepare(observed, &mut writer);
+            // Our own write of the spec raises the generation by one; the status that follows in this
+            // plan is about that one.
+            generation += i64::from(writes_spec);
+            vpc(observed, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
+        }
+        None => {
+            let message = match meta::owner_cluster_name(captcluster) {
+                Some(name) => format!("waiting for Cluster {name} to exist"),
+                None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
+            };
+            Vpc::pending(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
+        }
+    };
+    found.record(observed, &mut wanted);
+    let facts = Facts {
+        lifecycle: Lifecycle::Active,
+        owner,
+        inputs: found.inputs,
+        infrastructure: Infrastructure::Ready,
+        workspace: found.workspace,
+        configuration: Configuration::Complete,
+        served: stored.ready,
+    };
+    let state = machine::state(&facts);
+    wanted.observed_generation = Some(generation);
+    wanted.spec_hash = Some(spec_hash(captcluster));
+    wanted.state = Some(state);
+    wanted.phase = Some(state.phase());
+    wanted.endpoint = endpoint(observed).or(wanted.endpoint);
+    if state == State::Ready {
+        wanted.ready = true;
+        wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
+    }
+    let mut verdicts =
+        machine::verdicts(state, wanted.ready, &found.cause, condition::is_true(&stored.conditions, "Available"));
+    verdicts.extend(own_verdicts(&found, owner, wanted.ready));
+    writer.plan().state = Some(state);
+    writer.plan().note = if state == State::Ready { "VPC ready".to_owned() } else { found.cause.message.clone() };
+    if state == State::Ready && stored.state != Some(State::Ready) {
+        let note = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
+        writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
+    }
+    status::write(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
+    writer.finish()
+}
+
+/// Finalizer and the apply's name, in one write; true if the spec changes with it.
+fn prepare(observed: &Observed, writer: &mut Writer) -> bool {
+    let captcluster = observed.captcluster.as_ref();
+    let mut operations = Vec::new();
+    if !meta::has_finalizer(captcluster, CAPTCLUSTER_FINALIZER) {
+        operations.extend(meta::add_finalizer(captcluster, CAPTCLUSTER_FINALIZER));
+    }
+    let name_is_empty = captcluster.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
+    let fills_name = name_is_empty && captcluster.spec.vpc_template_ref.is_some();
+    if fills_name {
+        operations
+            .push(json!({"op": "add", "path": "/spec/workspaceTemplateApplyName", "value": apply_name(captcluster)}));
+    }
+    if !operations.is_empty() {
+        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made, and the name of the apply");
+    }
+    fills_name
+}
+
+/// What is known of the VPC.
+#[derive(Debug)]
+struct Vpc {
+    inputs: Inputs,
+    workspace: Workspace,
+    cause: Cause,
+    id: Option<String>,
+    zones: Vec<String>,
+}
+
+impl Vpc {
+    fn pending(cause: Cause) -> Self {
+        Self { inputs: Inputs::Valid, workspace: Workspace::InProgress, cause, id: None, zones: Vec::new() }
+    }
+
+    fn failing(cause: Cause) -> Self {
+        Self { workspace: Workspace::Failing, ..Self::pending(cause) }
+    }
+
+    fn ready(id: String, zones: Vec<String>) -> Self {
+        let cause = Cause::new(reasons::READY, "");
+        Self { inputs: Inputs::Valid, workspace: Workspace::Ready, cause, id: Some(id), zones }
+    }
+
+    /// Takes over into the status what is known; what is not known keeps its last value.
+    fn record(&self, observed: &Observed, wanted: &mut CAPTClusterStatus) {
+        if let Some(id) = &self.id {
+            wanted.vpc_id = Some(id.clone());
+        }
+        if !self.zones.is_empty() {
+            wanted.failure_domains = self
+                .zones
+                .iter()
+                .map(|zone| FailureDomain {
+                    name: zone.clone(),
+                    control_plane: Some(true),
+                    attributes: BTreeMap::new(),
+                })
+                .collect();
+        }
+        if observed.captcluster.spec.vpc_template_ref.is_none() || observed.cluster.present().is_none() {
+            return;
+        }
+        let workspace_name = observed.vpc.workspace_name();
+        let template = wanted.workspace_template_status.get_or_insert_with(VpcTemplateStatus::default);
+        template.workspace_name = Some(workspace_name.clone());
+        wanted.vpc_workspace_name = Some(workspace_name);
+        match self.workspace {
+            Workspace::Ready => {
+                template.ready = true;
+                // Taken over when it has succeeded and not while it is tried, so that a revision that is
+                // shown as applied was.
+                if let Some(applied) = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()) {
+                    template.last_applied_revision.clone_from(&applied.last_applied_revision);
+                    template.last_applied_time = applied.last_applied_time;
+                }
+                template.last_failed_revision = None;
+                template.last_failure_message = None;
+            }
+            Workspace::Failing => {
+                template.ready = false;
+                let tried =
+                    observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()?.last_applied_revision.clone());
+                template.last_failed_revision = tried;
+                template.last_failure_message =
+                    Some(capt_status::text::truncate(&self.cause.message, capt_status::text::MAX_MESSAGE));
+            }
+            Workspace::InProgress => template.ready = false,
+        }
+    }
+}
+
+/// Makes the VPC's apply, or takes an existing VPC, and says how far it is.
+fn vpc(observed: &Observed, cluster: &str, environment: Option<&String>, writer: &mut Writer) -> Vpc {
+    let captcluster = observed.captcluster.as_ref();
+    let spec = &captcluster.spec;
+    let existing = spec.existing_vpc_id.clone().filter(|id| !id.is_empty());
+    let template = match (&spec.vpc_template_ref, existing) {
+        // Both are set only on objects from before the rule against it. An apply that is there made the
+        // VPC; without one nothing is made beside a VPC that exists.
+        (Some(_), Some(id)) if observed.vpc.apply.present().is_none() => return Vpc::ready(id, Vec::new()),
+        (Some(template), _) => template,
+        (None, Some(id)) => return Vpc::ready(id, Vec::new()),
+        (None, None) => {
+            let message = "neither spec.vpcTemplateRef nor spec.existingVpcId is set; set one of them";
+            return Vpc { inputs: Inputs::Invalid, ..Vpc::failing(Cause::new(reasons::NO_VPC_CONFIGURED, message)) };
+        }
+    };
+    let vpc_name = spec
+        .vpc_config
+        .as_ref()
+        .and_then(|config| config.name.clone())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("{}-vpc", captcluster.name_any()));
+    let wanted = Wanted {
+        template: template.clone(),
+        variables: BTreeMap::from([
+            ("cluster_name".to_owned(), captcluster.name_any()),
+            ("vpc_name".to_owned(), vpc_name),
+            ("environment".to_owned(), environment.cloned().unwrap_or_else(|| DEFAULT_ENVIRONMENT.to_owned())),
+            ("region".to_owned(), spec.region.clone()),
+        ]),
+        secret: None,
+        wait_for: Vec::new(),
+    };
+    let changes_spec = observed.vpc.ensure(writer, Kind::CaptCluster, captcluster, cluster, &wanted).is_some();
+    let workspace = observed.vpc.workspace_name();
+    match observed.vpc.progress() {
+        ChildProgress::Ready(_) if changes_spec => Vpc::pending(Cause::new(
+            reasons::WAITING_FOR_WORKSPACE,
+            format!("waiting for Workspace {workspace} to become ready"),
+        )),
+        ChildProgress::InProgress(cause) => Vpc::pending(cause),
+        ChildProgress::Failing(cause) => Vpc::failing(cause),
+        ChildProgress::Ready(workspace) => match outputs::text(&workspace, observed.vpc.connection(), "vpc_id") {
+            Ok(Some(id)) => Vpc::ready(id.trim().to_owned(), outputs::availability_zones(&workspace.outputs)),
+            Ok(None) => Vpc::failing(Cause::new(
+                reasons::VPC_ID_NOT_FOUND,
+                format!(
+                    "Workspace {} is ready but has no output vpc_id, neither in its status nor in its connection Secret",
+                    workspace.meta.name
+                ),
+            )),
+            Err(error) => Vpc::failing(Cause::new(
+                reasons::VPC_ID_NOT_FOUND,
+                format!("Workspace {}: {error}", workspace.meta.name),
+            )),
+        },
+    }
+}
+
+/// `host:port` of the control plane, which owns it.
+fn endpoint(observed: &Observed) -> Option<String> {
+    let planes = observed.control_planes.as_ref()?;
+    planes.iter().find_map(|plane| plane.status.as_ref()?.endpoint.clone())
+}
+
+/// The conditions of the Go implementation, kept true.
+fn own_verdicts(vpc: &Vpc, owner: Owner, served: bool) -> Vec<Verdict> {
+    let Cause { reason, message } = &vpc.cause;
+    let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
+    let is_ready = vpc.workspace == Workspace::Ready && owner == Owner::Known;
+    let is_failing = vpc.workspace == Workspace::Failing || vpc.inputs == Inputs::Invalid;
+    vec![
+        if is_ready {
+            Verdict::new("VPCReady", true, reasons::READY, "")
+        } else {
+            because("VPCReady", ConditionStatus::False)
+        },
+        if !is_ready && !is_failing && !served {
+            because("VPCCreating", ConditionStatus::True)
+        } else {
+            Verdict::new("VPCCreating", false, "NotCreating", "")
+        },
+        if is_failing {
+            because("VPCFailed", ConditionStatus::True)
+        } else {
+            Verdict::new("VPCFailed", false, "NotFailed", "")
+        },
+        match owner {
+            Owner::Missing => because("WaitingForCluster", ConditionStatus::True),
+            Owner::Known => Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
+        },
+    ]
+}
+
+fn spec_hash(captcluster: &capt_api::CAPTCluster) -> String {
+    let mut spec = serde_json::to_value(&captcluster.spec).unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("workspaceTemplateApplyName");
+    }
+    hash::hex(&spec, 16)
+}
+
+/// Control planes first, then the VPC's apply, then the finalizer.
+fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, now: Time) -> Plan {
+    let captcluster = observed.captcluster.as_ref();
+    let Some(operations) = meta::remove_finalizer(captcluster, CAPTCLUSTER_FINALIZER) else {
+        writer.plan().note = "being deleted; our finalizer is gone".to_owned();
+        return writer.finish();
+    };
+    writer.plan().state = Some(State::Deleting);
+    let Some(planes) = &observed.control_planes else {
+        writer.plan().note = "being deleted; the control planes are not known yet".to_owned();
+        return writer.finish();
+    };
+    let message = if let Some(plane) = planes.first() {
+        format!("waiting for {} to be deleted before the VPC", meta::key_of(Kind::CaptControlPlane, plane.as_ref()))
+    } else {
+        let retain = captcluster.spec.retain_vpc_on_delete == Some(true);
+        if let (true, Some(apply)) = (retain && observed.vpc.owned, observed.vpc.apply.present())
+            && apply.spec.retain_workspace_on_delete != Some(true)
+            && !meta::is_deleting(apply.as_ref())
+        {
+            let body = json!({"spec": {"retainWorkspaceOnDelete": true}});
+            writer.other(
+                observed.vpc.key.clone(),
+                Op::MergePatch { body },
+                meta::observed(&apply.metadata),
+                "retainVpcOnDelete is set: the Workspace survives the apply",
+            );
+        }
+        if observed.vpc.delete(&mut writer, "the CAPTCluster is being deleted and no control plane is left") {
+            let action = writer.own(Op::JsonPatch { operations }, "the VPC's apply is gone");
+            action.unless = vec![observed.vpc.must_be_gone(captcluster)];
+            "the VPC's apply is gone".clone_into(&mut writer.plan().note);
+            return writer.finish();
+        }
+        format!("waiting for {} to be deleted", observed.vpc.key)
+    };
+    let cause = Cause::new(reasons::WAITING_FOR_DELETION, message);
+    let generation = meta::generation(captcluster);
+    let mut wanted = stored.clone();
+    wanted.observed_generation = Some(generation);
+    wanted.state = Some(State::Deleting);
+    wanted.phase = Some(State::Deleting.phase());
+    let available = condition::is_true(&stored.conditions, "Available");
+    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, &cause, available);
+    verdicts.extend([
+        Verdict::new("VPCReady", false, cause.reason.clone(), cause.message.clone()),
+        Verdict::new("VPCCreating", false, "NotCreating", ""),
+        Verdict::new("VPCFailed", false, "NotFailed", ""),
+        Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
+    ]);
+    status::write(&mut writer, CAPTCLUSTER_MANAGER, stored, wanted, verdicts, generation, now);
+    writer.plan().note = cause.message;
+    writer.finish()
+}

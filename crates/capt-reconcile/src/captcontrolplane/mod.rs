@@ -1,0 +1,19 @@
+//! The pass of a CAPTControlPlane: the EKS Workspace, its endpoint, its CA and kubeconfig Secrets.
+//!
+//! It waits for its owner and for the VPC, hands the VPC's outputs on as variables, and publishes
+//! endpoint, Secrets and status together, so that `initialized` is never said before a kubeconfig
+//! is there. Deadlines, failure classes, recovery, the Spot role and the `<cp>-ca` Secret of the Go
+//! implementation will be planned in [`plan`] and [`secrets`].
+
+mod endpoint;
+mod observe;
+mod plan;
+mod report;
+mod secrets;
+mod variables;
+
+pub use observe::{Observed, apply_name, observe};
+pub use plan::plan;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! What the pass of a CAPTControlPlane depends on.
+
+use std::sync::Arc;
+
+use capt_api::{
+    CAPTCluster, CAPTControlPlane, TemplateReference,
+    foreign::{ClusterView, SecretView},
+};
+use kube::ResourceExt;
+
+use crate::{
+    captcluster,
+    child::Child,
+    meta,
+    object::Kind,
+    pass::Settings,
+    pause,
+    world::{Seen, View},
+};
+
+/// Template of the kubeconfig apply where the spec names none.
+const KUBECONFIG_TEMPLATE: &str = "eks-kubeconfig-template";
+
+/// What the pass of a CAPTControlPlane depends on.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The control plane.
+    pub control_plane: Arc<CAPTControlPlane>,
+    /// Why it is paused, if it is.
+    pub paused: Option<String>,
+    /// The owner Cluster; absent without an owner reference.
+    pub cluster: Seen<Arc<ClusterView>>,
+    /// The CAPTCluster of that Cluster, with its VPC; `None` if its infrastructure is of another kind.
+    pub infrastructure: Option<(Seen<Arc<CAPTCluster>>, Option<Child>)>,
+    /// The apply of the EKS cluster.
+    pub eks: Child,
+    /// The apply that makes a kubeconfig where the EKS Workspace has no such output.
+    pub kubeconfig: Child,
+    /// The template of that apply: the first that exists of those that may be used.
+    pub kubeconfig_template: Seen<TemplateReference>,
+    /// Secret `<cluster>-kubeconfig`.
+    pub kubeconfig_secret: Seen<Arc<SecretView>>,
+    /// Secret `<cluster>-ca`.
+    pub ca_secret: Seen<Arc<SecretView>>,
+}
+
+impl Observed {
+    /// Whether nothing may be concluded.
+    pub fn is_unknown(&self) -> bool {
+        let infrastructure = self.infrastructure.as_ref();
+        self.cluster.is_unknown()
+            || infrastructure.is_some_and(|(captcluster, vpc)| {
+                captcluster.is_unknown() || vpc.as_ref().is_some_and(Child::is_unknown)
+            })
+            || self.eks.is_unknown()
+            || self.kubeconfig.is_unknown()
+            || self.kubeconfig_template.is_unknown()
+            || self.kubeconfig_secret.is_unknown()
+            || self.ca_secret.is_unknown()
+    }
+}
+
+/// Takes out of the world what the pass of `control_plane` depends on.
+pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: Settings) -> Observed {
+    let owner = meta::owner_cluster_name(control_plane.as_ref());
+    let namespace = control_plane.namespace().unwrap_or_default();
+    let cluster = owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name));
+    let child = |name: &str| Child::observe(view, Kind::CaptControlPlane, control_plane.as_ref(), name, settings);
+    let secret = |suffix: &str| {
+        owner.map_or(Seen::Absent { live: false }, |name| view.secret(&namespace, &format!("{name}-{suffix}")))
+    };
+    Observed {
+        paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
+        infrastructure: infrastructure(view, &cluster, &namespace, settings),
+        eks: child(&apply_name(&control_plane)),
+        kubeconfig: child(&format!("{}-kubeconfig-apply", control_plane.name_any())),
+        kubeconfig_template: kubeconfig_template(view, &control_plane, &namespace),
+        kubeconfig_secret: secret("kubeconfig"),
+        ca_secret: secret("ca"),
+        cluster,
+        control_plane,
+    }
+}
+
+/// Name of the EKS apply: the stored one, else `<control plane>-eks-controlplane-apply`.
+pub fn apply_name(control_plane: &CAPTControlPlane) -> String {
+    control_plane
+        .spec
+        .workspace_template_apply_name
+        .clone()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("{}-eks-controlplane-apply", control_plane.name_any()))
+}
+
+fn infrastructure(
+    view: &View<'_>,
+    cluster: &Seen<Arc<ClusterView>>,
+    namespace: &str,
+    settings: Settings,
+) -> Option<(Seen<Arc<CAPTCluster>>, Option<Child>)> {
+    let reference = cluster.present()?.infrastructure_ref.as_ref()?;
+    if reference.kind != Kind::CaptCluster.name() || reference.group != Kind::CaptCluster.group() {
+        return None;
+    }
+    let captcluster = view.captcluster(reference.namespace.as_deref().unwrap_or(namespace), &reference.name);
+    let vpc = captcluster.present().filter(|found| found.spec.vpc_template_ref.is_some()).map(|found| {
+        Child::observe(view, Kind::CaptCluster, found.as_ref(), &captcluster::apply_name(found), settings)
+    });
+    Some((captcluster, vpc))
+}
+
+/// The template the user names; else the well-known one in the own namespace, then in `default`.
+fn kubeconfig_template(view: &View<'_>, control_plane: &CAPTControlPlane, namespace: &str) -> Seen<TemplateReference> {
+    let look = |namespace: &str, name: &str| {
+        view.template(namespace, name)
+            .map(|_| TemplateReference { name: name.to_owned(), namespace: Some(namespace.to_owned()) })
+    };
+    if let Some(reference) = &control_plane.spec.kubeconfig_template_ref {
+        let namespace = reference.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(namespace);
+        return look(namespace, &reference.name);
+    }
+    match look(namespace, KUBECONFIG_TEMPLATE) {
+        Seen::Absent { live: _ } => look("default", KUBECONFIG_TEMPLATE),
+        found @ (Seen::Present(_) | Seen::Unknown) => found,
+    }
+}

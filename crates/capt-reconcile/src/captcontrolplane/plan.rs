@@ -1,0 +1,372 @@
+//! What the pass of a CAPTControlPlane writes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use capt_api::{
+    CAPTControlPlane, CAPTControlPlaneStatus, SecretReference, WorkspaceReference,
+    foreign::{ClusterView, WorkspaceView},
+    names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER},
+};
+use capt_status::{
+    Endpoint, State, Time,
+    condition::{self, Verdict},
+    machine::{self, Cause, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Workspace},
+};
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::{
+    endpoint::{self, Decision},
+    observe::{Observed, apply_name},
+    report, secrets, variables,
+};
+use crate::{
+    child::{ChildProgress, Wanted},
+    meta::{self, Writer},
+    object::{Kind, ObjectKey},
+    outputs,
+    plan::{Counts, Event, EventType, Op, Plan, Query},
+    reasons, status,
+    world::Seen,
+};
+
+/// What the pass found out.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) inputs: Inputs,
+    pub(super) infrastructure: Infrastructure,
+    pub(super) workspace: Workspace,
+    pub(super) configuration: Configuration,
+    /// What is waited for, or suffered from.
+    pub(super) cause: Cause,
+    /// The EKS Workspace, where its outputs count.
+    pub(super) ready: Option<Arc<WorkspaceView>>,
+    /// The endpoint that the spec carries after this plan.
+    pub(super) endpoint: Result<Endpoint, Cause>,
+    /// Another endpoint that Terraform puts out now.
+    pub(super) changed_to: Option<Endpoint>,
+    /// Whether CA and kubeconfig are there and current after this plan.
+    pub(super) secrets: Result<(), Cause>,
+}
+
+impl Found {
+    fn new(workspace: Workspace, cause: Cause) -> Self {
+        Self {
+            inputs: Inputs::Valid,
+            infrastructure: Infrastructure::Ready,
+            workspace,
+            configuration: Configuration::Incomplete,
+            endpoint: Err(cause.clone()),
+            secrets: Err(cause.clone()),
+            cause,
+            ready: None,
+            changed_to: None,
+        }
+    }
+}
+
+/// What to write for a CAPTControlPlane.
+pub fn plan(observed: &Observed, now: Time) -> Plan {
+    let control_plane = observed.control_plane.as_ref();
+    let key = meta::key_of(Kind::CaptControlPlane, control_plane);
+    let stored = control_plane.status.clone().unwrap_or_default();
+    let mut generation = meta::generation(control_plane);
+    let mut writer = Writer::new(key.clone(), &control_plane.metadata);
+    if let Some(message) = &observed.paused {
+        status::write_paused(
+            &mut writer,
+            CONTROL_PLANE_MANAGER,
+            &stored,
+            message,
+            &report::CONDITIONS,
+            generation,
+            now,
+        );
+        writer.plan().note = format!("paused: {message}");
+        return writer.finish();
+    }
+    if meta::is_deleting(control_plane) {
+        return delete(observed, writer, &stored, now);
+    }
+    if observed.is_unknown() {
+        return Plan::nothing(key, "something that it depends on is not known yet");
+    }
+    let (owner, found) = match observed.cluster.present() {
+        Some(cluster) if cluster.meta.deleting => {
+            return Plan::nothing(key, format!("Cluster {} is being deleted: nothing new is made", cluster.meta.name));
+        }
+        Some(cluster) => {
+            generation += i64::from(prepare(control_plane, &mut writer));
+            let mut found = provision(observed, cluster, &mut writer);
+            if found.ready.is_some() {
+                // One write of the spec raises the generation by one; the status that follows is about that one.
+                generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer));
+            }
+            (Owner::Known, found)
+        }
+        None => {
+            let message = match meta::owner_cluster_name(control_plane) {
+                Some(name) => format!("waiting for Cluster {name} to exist"),
+                None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
+            };
+            (Owner::Missing, Found::new(Workspace::InProgress, Cause::new(reasons::WAITING_FOR_CLUSTER, message)))
+        }
+    };
+    let facts = Facts {
+        lifecycle: Lifecycle::Active,
+        owner,
+        inputs: found.inputs,
+        infrastructure: found.infrastructure,
+        workspace: found.workspace,
+        configuration: found.configuration,
+        served: stored.ready,
+    };
+    let state = machine::state(&facts);
+    let (wanted, verdicts) = report::status(observed, &stored, &found, state, generation);
+    writer.plan().state = Some(state);
+    writer.plan().note = if state == State::Ready { "ready".to_owned() } else { found.cause.message.clone() };
+    if state == State::Ready && stored.state != Some(State::Ready) {
+        let note = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
+        writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
+    }
+    status::write(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
+    writer.finish()
+}
+
+/// Finalizer and the apply's name, in one write; true if the spec changes with it.
+fn prepare(control_plane: &CAPTControlPlane, writer: &mut Writer) -> bool {
+    let mut operations = Vec::new();
+    if !meta::has_finalizer(control_plane, CONTROL_PLANE_FINALIZER) {
+        operations.extend(meta::add_finalizer(control_plane, CONTROL_PLANE_FINALIZER));
+    }
+    let fills_name = control_plane.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
+    if fills_name {
+        operations
+            .push(json!({"op": "add", "path": "/spec/workspaceTemplateApplyName", "value": apply_name(control_plane)}));
+    }
+    if !operations.is_empty() {
+        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made, and the name of the apply");
+    }
+    fills_name
+}
+
+/// Makes the EKS apply once the VPC is there, and says how far its Workspace is.
+fn provision(observed: &Observed, cluster: &ClusterView, writer: &mut Writer) -> Found {
+    let control_plane = observed.control_plane.as_ref();
+    let Some(region) = variables::region(observed) else {
+        let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
+                       cluster.x-k8s.io/region";
+        let found = Found::new(Workspace::InProgress, Cause::new(reasons::REGION_MISSING, message));
+        return Found { inputs: Inputs::Invalid, ..found };
+    };
+    let variables = match variables::eks(observed, region) {
+        Ok(variables) => variables,
+        Err(cause) => {
+            return Found { infrastructure: Infrastructure::Waiting, ..Found::new(Workspace::InProgress, cause) };
+        }
+    };
+    let wanted = Wanted {
+        template: control_plane.spec.workspace_template_ref.clone(),
+        variables,
+        secret: Some(SecretReference {
+            name: format!("{}-eks-connection", control_plane.name_any()),
+            namespace: control_plane.namespace().unwrap_or_default(),
+        }),
+        wait_for: variables::vpc_apply(observed)
+            .map(|vpc| WorkspaceReference { name: vpc.key.name.clone(), namespace: vpc.key.namespace.clone() })
+            .into_iter()
+            .collect(),
+    };
+    let changes_spec =
+        observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
+    match observed.eks.progress() {
+        ChildProgress::Ready(workspace) if !changes_spec => {
+            Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
+        }
+        ChildProgress::Ready(_) => Found::new(
+            Workspace::InProgress,
+            Cause::new(
+                reasons::WAITING_FOR_WORKSPACE,
+                format!("waiting for Workspace {} to become ready", observed.eks.workspace_name()),
+            ),
+        ),
+        ChildProgress::InProgress(cause) => Found::new(Workspace::InProgress, cause),
+        ChildProgress::Failing(cause) => Found::new(Workspace::Failing, cause),
+    }
+}
+
+/// Endpoint, CA and kubeconfig of a ready Workspace; true if the spec changes with it.
+fn configure(
+    observed: &Observed,
+    cluster: &ClusterView,
+    stored: &CAPTControlPlaneStatus,
+    found: &mut Found,
+    writer: &mut Writer,
+) -> bool {
+    let control_plane = observed.control_plane.as_ref();
+    let Some(workspace) = found.ready.clone() else { return false };
+    let output = |name: &'static str, reason: &'static str| -> Result<String, Cause> {
+        match outputs::text(&workspace, observed.eks.connection(), name) {
+            Ok(Some(text)) => Ok(text),
+            Ok(None) => Err(Cause::new(
+                reason,
+                format!(
+                    "Workspace {} has no output {name}, neither in its status nor in its connection Secret",
+                    workspace.meta.name
+                ),
+            )),
+            Err(error) => Err(Cause::new(reason, format!("Workspace {}: {error}", workspace.meta.name))),
+        }
+    };
+    let url = output("cluster_endpoint", reasons::ENDPOINT_NOT_READY);
+    let parsed = url.clone().and_then(|url| {
+        url.parse::<Endpoint>()
+            .map_err(|error| Cause::new(reasons::ENDPOINT_NOT_READY, format!("output cluster_endpoint: {error}")))
+    });
+    let shown = stored.endpoint.as_deref();
+    let spec = control_plane.spec.control_plane_endpoint.as_ref();
+    let mut changes_spec = false;
+    found.endpoint = match endpoint::decide(spec, shown, parsed, stored.ready) {
+        Decision::Keep { endpoint, changed_to } => {
+            found.changed_to = changed_to;
+            Ok(endpoint)
+        }
+        Decision::Write(endpoint) => {
+            let body = json!({"spec": {"controlPlaneEndpoint": {"host": endpoint.host(), "port": endpoint.port()}}});
+            writer.own(Op::MergePatch { body }, format!("endpoint {endpoint}"));
+            changes_spec = true;
+            Ok(endpoint)
+        }
+        Decision::Missing(cause) => Err(cause),
+    };
+    let encoded_ca = output("cluster_certificate_authority_data", reasons::CA_NOT_READY);
+    let ca = encoded_ca.clone().and_then(|encoded| secrets::ca_pem(&encoded)).and_then(|pem| {
+        let data = BTreeMap::from([("tls.crt", pem)]);
+        secrets::ensure(writer, control_plane, &cluster.meta.name, "ca", &observed.ca_secret, &data)
+    });
+    let kubeconfig = kubeconfig(observed, cluster, &workspace, url.and_then(|url| Ok((url, encoded_ca?))), writer)
+        .and_then(|text| {
+            let data = BTreeMap::from([("value", text)]);
+            secrets::ensure(writer, control_plane, &cluster.meta.name, "kubeconfig", &observed.kubeconfig_secret, &data)
+        });
+    // The kubeconfig first: without it nobody reaches the cluster.
+    found.secrets = kubeconfig.and(ca);
+    match found.endpoint.as_ref().err().or_else(|| found.secrets.as_ref().err()) {
+        Some(cause) => found.cause = cause.clone(),
+        None => found.configuration = Configuration::Complete,
+    }
+    changes_spec
+}
+
+/// The kubeconfig: the EKS Workspace's own output, else that of a further apply.
+fn kubeconfig(
+    observed: &Observed,
+    cluster: &ClusterView,
+    workspace: &WorkspaceView,
+    inputs: Result<(String, String), Cause>,
+    writer: &mut Writer,
+) -> Result<String, Cause> {
+    let not_ready = |message: String| Cause::new(reasons::KUBECONFIG_NOT_READY, message);
+    let text = |workspace: &WorkspaceView, secret| {
+        outputs::text(workspace, secret, "kubeconfig")
+            .map_err(|error| not_ready(format!("Workspace {}: {error}", workspace.meta.name)))
+    };
+    if let Some(own) = text(workspace, observed.eks.connection())? {
+        return Ok(own);
+    }
+    // A sensitive output is in the connection Secret alone, so as long as that is not seen nobody
+    // knows whether there is one.
+    if observed.eks.secret.is_some() && observed.eks.connection().is_none_or(|secret| secret.data.is_empty()) {
+        return Err(not_ready(format!("waiting for the connection Secret of Workspace {}", workspace.meta.name)));
+    }
+    let control_plane = observed.control_plane.as_ref();
+    let Some(template) = observed.kubeconfig_template.present() else {
+        return Err(Cause::new(
+            reasons::KUBECONFIG_TEMPLATE_NOT_FOUND,
+            format!(
+                "Workspace {} has no output kubeconfig, and there is no template to make one: add the output, or create the \
+                 WorkspaceTemplate of spec.kubeconfigTemplateRef or eks-kubeconfig-template",
+                workspace.meta.name
+            ),
+        ));
+    };
+    let region = variables::region(observed).unwrap_or_default();
+    let (url, ca) = inputs?;
+    let wanted = Wanted {
+        template: template.clone(),
+        variables: variables::kubeconfig(&cluster.meta.name, region, url, ca),
+        secret: Some(SecretReference {
+            name: format!("{}-outputs-kubeconfig", cluster.meta.name),
+            namespace: control_plane.namespace().unwrap_or_default(),
+        }),
+        wait_for: vec![WorkspaceReference {
+            name: observed.eks.key.name.clone(),
+            namespace: observed.eks.key.namespace.clone(),
+        }],
+    };
+    let kind = Kind::CaptControlPlane;
+    let exists = observed.kubeconfig.apply.present().is_some();
+    let changes = observed.kubeconfig.ensure(writer, kind, control_plane, &cluster.meta.name, &wanted);
+    let changes_spec = changes.is_some();
+    if let (Some(action), false, Some(secret)) = (changes, exists, connection_key(workspace, control_plane)) {
+        // The cache may lag behind the Secret; a further apply is made only if it truly has no kubeconfig.
+        action.unless.push(Query::Object { key: secret, counts: Counts::SecretKey { key: "kubeconfig" } });
+    }
+    match observed.kubeconfig.progress() {
+        ChildProgress::Ready(made) if !changes_spec => text(&made, observed.kubeconfig.connection())?
+            .ok_or_else(|| not_ready(format!("Workspace {} has no output kubeconfig yet", made.meta.name))),
+        ChildProgress::Ready(_) => {
+            Err(not_ready(format!("waiting for Workspace {}", observed.kubeconfig.workspace_name())))
+        }
+        ChildProgress::InProgress(cause) | ChildProgress::Failing(cause) => Err(not_ready(cause.message)),
+    }
+}
+
+fn connection_key(workspace: &WorkspaceView, control_plane: &CAPTControlPlane) -> Option<ObjectKey> {
+    let reference = &workspace.spec["writeConnectionSecretToRef"];
+    let own = control_plane.namespace().unwrap_or_default();
+    Some(ObjectKey::new(Kind::Secret, reference["namespace"].as_str().unwrap_or(&own), reference["name"].as_str()?))
+}
+
+/// Both applies, then the finalizer. Needs no template, Cluster or Secret.
+fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStatus, now: Time) -> Plan {
+    let control_plane = observed.control_plane.as_ref();
+    let Some(operations) = meta::remove_finalizer(control_plane, CONTROL_PLANE_FINALIZER) else {
+        writer.plan().note = "being deleted; our finalizer is gone".to_owned();
+        return writer.finish();
+    };
+    writer.plan().state = Some(State::Deleting);
+    let children = [&observed.kubeconfig, &observed.eks];
+    if children.iter().any(|child| matches!(child.apply, Seen::Unknown)) {
+        writer.plan().note = "being deleted; its applies are not known yet".to_owned();
+        return writer.finish();
+    }
+    let mut left = Vec::new();
+    for child in children {
+        if !child.delete(&mut writer, "the CAPTControlPlane is being deleted") {
+            left.push(child.key.to_string());
+        }
+    }
+    if left.is_empty() {
+        let action = writer.own(Op::JsonPatch { operations }, "its applies are gone");
+        action.unless = children.map(|child| child.must_be_gone(control_plane)).into();
+        "its applies are gone".clone_into(&mut writer.plan().note);
+        return writer.finish();
+    }
+    let cause = Cause::new(reasons::WAITING_FOR_DELETION, format!("waiting for {} to be deleted", left.join(", ")));
+    let generation = meta::generation(control_plane);
+    let mut wanted = stored.clone();
+    wanted.observed_generation = Some(generation);
+    wanted.state = Some(State::Deleting);
+    wanted.phase = Some(State::Deleting.phase());
+    let available = condition::is_true(&stored.conditions, "Available");
+    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, &cause, available);
+    // What is known of the parts stays as it was last seen.
+    verdicts.extend(report::CONDITIONS[7..].iter().map(|type_| match condition::find(&stored.conditions, type_) {
+        Some(last) => Verdict::new(type_, last.status, last.reason.clone(), last.message.clone()),
+        None => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
+    }));
+    status::write(&mut writer, CONTROL_PLANE_MANAGER, stored, wanted, verdicts, generation, now);
+    writer.plan().note = cause.message;
+    writer.finish()
+}

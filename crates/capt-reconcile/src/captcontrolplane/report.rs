@@ -1,0 +1,310 @@
+//! The status of a CAPTControlPlane: latches, last-known outputs, versions, conditions.
+
+use capt_api::{
+    CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, WorkspaceStatus,
+    WorkspaceTemplateStatus, foreign::WorkspaceView,
+};
+use capt_status::{
+    ConditionStatus, State,
+    condition::{self, Verdict},
+    machine::{self, Cause, Workspace},
+    text::{MAX_MESSAGE, truncate},
+};
+use serde_json::Value;
+
+use super::{observe::Observed, plan::Found};
+use crate::{hash, outputs, reasons};
+
+/// Condition types of a CAPTControlPlane that are ours: the seven standard ones, then its own.
+pub(super) const CONDITIONS: [&str; 15] = [
+    "Available",
+    "Ready",
+    "Healthy",
+    "Reconciling",
+    "Stalled",
+    "Paused",
+    "Deleting",
+    "Initialized",
+    "Creating",
+    "Failed",
+    "WorkspaceSynced",
+    "WorkspaceReady",
+    "EndpointAvailable",
+    "SecretsReady",
+    "RollingOut",
+];
+
+/// Largest `workspaceStatus.atProvider`, in bytes of JSON; etcd and watches carry it each time.
+const MAX_AT_PROVIDER: usize = 128 * 1024;
+
+/// Outputs that we use; the others are dropped first where there are too many.
+const USED_OUTPUTS: [&str; 6] = [
+    "cluster_endpoint",
+    "cluster_certificate_authority_data",
+    "cluster_name",
+    "cluster_version",
+    "oidc_provider_arn",
+    "kubeconfig",
+];
+
+/// The status that follows from what the pass found, and its conditions.
+pub(super) fn status(
+    observed: &Observed,
+    stored: &CAPTControlPlaneStatus,
+    found: &Found,
+    state: State,
+    generation: i64,
+) -> (CAPTControlPlaneStatus, Vec<Verdict>) {
+    let control_plane = observed.control_plane.as_ref();
+    let mut wanted = stored.clone();
+    wanted.observed_generation = Some(generation);
+    wanted.spec_hash = Some(spec_hash(control_plane));
+    wanted.state = Some(state);
+    wanted.phase = Some(state.phase());
+    wanted.external_managed_control_plane = Some(true);
+    if let Ok(endpoint) = &found.endpoint {
+        wanted.endpoint = Some(endpoint.to_string());
+    }
+    // While an update runs the Secrets of before are the current ones.
+    wanted.secrets_ready = match (&found.ready, &found.secrets) {
+        (None, _) => stored.secrets_ready,
+        (Some(_), secrets) => secrets.is_ok(),
+    };
+    if found.endpoint.is_ok() && found.secrets.is_ok() {
+        wanted.initialized = true;
+        wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
+    }
+    if state == State::Ready {
+        wanted.ready = true;
+    }
+    workspace(observed, found, &mut wanted);
+    if let Some(workspace) = &found.ready
+        && let Some(version) = version(&control_plane.spec.version, workspace)
+    {
+        wanted.version = Some(version.clone());
+        wanted.versions = vec![ControlPlaneVersion { version, replicas: None }];
+    }
+    let mut verdicts =
+        machine::verdicts(state, wanted.ready, &found.cause, condition::is_true(&stored.conditions, "Available"));
+    verdicts.extend(own_verdicts(found, state, &wanted));
+    (wanted, verdicts)
+}
+
+/// What the Workspace says; what it does not say keeps its last value.
+fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneStatus) {
+    if observed.cluster.present().is_none() {
+        return;
+    }
+    let apply = observed.eks.apply.present().and_then(|apply| apply.status.as_ref());
+    let view = observed.eks.claim.as_ref().and_then(crate::ownership::Claim::ours);
+    let state = view
+        .and_then(|view| view.ready.as_ref())
+        .map_or_else(|| reasons::CREATING.to_owned(), |ready| truncate(&ready.reason, MAX_MESSAGE));
+    let template = wanted.workspace_template_status.get_or_insert_with(WorkspaceTemplateStatus::default);
+    let workspace = wanted.workspace_status.get_or_insert_with(WorkspaceStatus::default);
+    template.state = Some(state.clone());
+    workspace.state = Some(state);
+    template.ready = found.workspace == Workspace::Ready;
+    workspace.ready = found.workspace == Workspace::Ready;
+    match (&found.ready, found.workspace) {
+        (Some(ready), _) => {
+            // Outputs count only now: those of a failed apply are of things that may be gone.
+            template.outputs = outputs::as_variables(&ready.outputs);
+            if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
+                template.last_applied_revision = Some(revision);
+            }
+            template.last_failed_revision = None;
+            template.last_failure_message = None;
+            if let Some(at_provider) = ready.at_provider.as_ref().filter(|value| value["outputs"].is_object()) {
+                let (at_provider, truncated) = bounded(at_provider);
+                for name in &truncated {
+                    template.outputs.remove(name);
+                }
+                workspace.at_provider = Some(at_provider);
+                workspace.truncated_outputs = truncated;
+            }
+        }
+        (None, Workspace::Failing) => {
+            template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
+            template.last_failure_message = Some(truncate(&found.cause.message, MAX_MESSAGE));
+        }
+        (None, Workspace::InProgress | Workspace::Ready) => {}
+    }
+}
+
+/// `at_provider` within its bound: the largest outputs that we do not use are dropped and named.
+fn bounded(at_provider: &Value) -> (Value, Vec<String>) {
+    let mut at_provider = at_provider.clone();
+    let mut excess = at_provider.to_string().len().saturating_sub(MAX_AT_PROVIDER);
+    let mut truncated = Vec::new();
+    if excess == 0 {
+        return (at_provider, truncated);
+    }
+    if let Some(fields) = at_provider["outputs"].as_object_mut() {
+        let mut sizes: Vec<(usize, String)> = fields
+            .iter()
+            .filter(|(name, _)| !USED_OUTPUTS.contains(&name.as_str()))
+            .map(|(name, value)| (value.to_string().len(), name.clone()))
+            .collect();
+        sizes.sort_by(|left, right| right.cmp(left));
+        for (size, name) in sizes {
+            if excess == 0 {
+                break;
+            }
+            fields.remove(&name);
+            excess = excess.saturating_sub(size);
+            truncated.push(name);
+        }
+    }
+    truncated.sort();
+    (at_provider, truncated)
+}
+
+/// The version that runs, as a semantic version: the output `cluster_version`, else the spec's. EKS
+/// knows major and minor only; the patch level is the spec's where they agree, else 0.
+fn version(spec: &str, workspace: &WorkspaceView) -> Option<String> {
+    let running = match workspace.outputs.get("cluster_version") {
+        Some(Value::String(running)) => running.as_str(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => spec,
+    };
+    let (major, minor, patch) = parts(running)?;
+    let patch = patch.or_else(|| {
+        let (spec_major, spec_minor, spec_patch) = parts(spec)?;
+        if (spec_major, spec_minor) == (major, minor) { spec_patch } else { None }
+    });
+    Some(format!("v{major}.{minor}.{}", patch.unwrap_or(0)))
+}
+
+/// Major, minor and, where it is there, patch of `1.31`, `v1.31` or `v1.31.4-eks-1`.
+fn parts(version: &str) -> Option<(u64, u64, Option<u64>)> {
+    let digits = |text: &str| text.parse::<u64>().ok();
+    let mut fields = version.trim().trim_start_matches('v').splitn(3, '.');
+    let (major, minor) = (digits(fields.next()?)?, digits(fields.next()?)?);
+    let patch = fields.next().map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    match patch {
+        None => Some((major, minor, None)),
+        Some(patch) => Some((major, minor, Some(digits(&patch)?))),
+    }
+}
+
+fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) -> Vec<Verdict> {
+    let Cause { reason, message } = &found.cause;
+    let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
+    let latch = |type_, is_so: bool, so: &'static str| {
+        if is_so { Verdict::new(type_, true, so, "") } else { because(type_, ConditionStatus::False) }
+    };
+    let part = |type_, part: Result<(), &Cause>, so: &'static str| match part {
+        Ok(()) => Verdict::new(type_, true, so, ""),
+        Err(cause) => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
+    };
+    let is_creating = matches!(
+        state,
+        State::Pending | State::Validating | State::Provisioning | State::Configuring | State::Recovering
+    );
+    vec![
+        latch("Initialized", wanted.initialized, "Initialized"),
+        if is_creating && !wanted.ready {
+            because("Creating", ConditionStatus::True)
+        } else {
+            Verdict::new("Creating", false, "NotCreating", "")
+        },
+        if state == State::Failed {
+            because("Failed", ConditionStatus::True)
+        } else {
+            Verdict::new("Failed", false, "NotFailed", "")
+        },
+        match found.workspace {
+            Workspace::Ready => Verdict::new("WorkspaceSynced", true, reasons::WORKSPACE_SYNCED, ""),
+            Workspace::Failing => because("WorkspaceSynced", ConditionStatus::False),
+            Workspace::InProgress => because("WorkspaceSynced", ConditionStatus::Unknown),
+        },
+        if found.workspace == Workspace::Ready {
+            Verdict::new("WorkspaceReady", true, reasons::AVAILABLE, "")
+        } else {
+            because("WorkspaceReady", ConditionStatus::False)
+        },
+        match (&found.changed_to, &found.endpoint, &wanted.endpoint) {
+            (Some(other), _, _) => Verdict::new(
+                "EndpointAvailable",
+                true,
+                reasons::ENDPOINT_CHANGED,
+                format!(
+                    "Terraform puts out {other} now; the endpoint in use is kept: clear spec.controlPlaneEndpoint to take it"
+                ),
+            ),
+            // While an update runs the last known endpoint still serves.
+            (None, Ok(_), _) | (None, Err(_), Some(_)) => {
+                Verdict::new("EndpointAvailable", true, reasons::AVAILABLE, "")
+            }
+            (None, Err(cause), None) => {
+                Verdict::new("EndpointAvailable", false, cause.reason.clone(), cause.message.clone())
+            }
+        },
+        if found.ready.is_none() && wanted.secrets_ready {
+            Verdict::new("SecretsReady", true, reasons::AVAILABLE, "")
+        } else {
+            part("SecretsReady", found.secrets.as_ref().map(|()| ()), reasons::AVAILABLE)
+        },
+        if is_creating && wanted.ready {
+            because("RollingOut", ConditionStatus::True)
+        } else {
+            Verdict::new("RollingOut", false, "NotRollingOut", "")
+        },
+    ]
+}
+
+fn spec_hash(control_plane: &CAPTControlPlane) -> String {
+    let mut spec = serde_json::to_value(&control_plane.spec).unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        // Written by us: a change of these is no change by the user.
+        fields.remove("workspaceTemplateApplyName");
+        fields.remove("controlPlaneEndpoint");
+    }
+    hash::hex(&spec, 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_api::foreign::WorkspaceApi;
+    use serde_json::json;
+
+    use super::*;
+
+    fn workspace(outputs: &Value) -> WorkspaceView {
+        WorkspaceView::parse(
+            WorkspaceApi::Cluster,
+            &json!({"metadata": {"name": "w"}, "status": {"atProvider": {"outputs": outputs}}}),
+        )
+    }
+
+    #[test]
+    fn the_version_is_semantic_and_says_what_runs() {
+        for (spec, running, expected) in [
+            ("1.31", json!("1.31"), Some("v1.31.0")),
+            ("v1.31.4", json!("1.31"), Some("v1.31.4")),
+            ("v1.32.1", json!("1.31"), Some("v1.31.0")),
+            ("1.31", Value::Null, Some("v1.31.0")),
+            ("1.30", json!(1.3), Some("v1.30.0")),
+            ("v1.31.4-eks-2", Value::Null, Some("v1.31.4")),
+            ("latest", Value::Null, None),
+        ] {
+            assert_eq!(
+                version(spec, &workspace(&json!({"cluster_version": running}))).as_deref(),
+                expected,
+                "{spec} {running}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_dropped_and_named_and_what_we_use_stays() {
+        let large = "x".repeat(100 * 1024);
+        let outputs = json!({"cluster_endpoint": large, "a": large, "b": "small", "c": "y".repeat(90 * 1024)});
+        let (at_provider, truncated) = bounded(&json!({"checksum": "s", "outputs": outputs}));
+        assert_eq!(truncated, ["a", "c"]);
+        assert_eq!(at_provider["outputs"]["b"], "small");
+        assert_eq!(at_provider["outputs"]["cluster_endpoint"], large);
+        let small = json!({"outputs": {"a": 1}});
+        assert_eq!(bounded(&small), (small.clone(), Vec::new()));
+    }
+}

@@ -1,0 +1,276 @@
+//! An apply that a provider object owns: found, made, kept up to date, deleted.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use capt_api::{
+    SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
+    foreign::{SecretView, WorkspaceView},
+    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL},
+};
+use capt_status::{condition, machine::Cause};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::{
+    meta::{self, Writer},
+    object::{Kind, ObjectKey},
+    outputs::{self, Progress},
+    ownership::{self, Claim},
+    pass::Settings,
+    plan::{Action, Counts, Op, Precondition, Query},
+    reasons,
+    workspace_template_apply::is_current,
+    world::{Seen, View},
+};
+
+/// An apply that a provider object owns or would make, with its Workspace and connection Secret.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// Where the apply is.
+    pub key: ObjectKey,
+    /// The apply.
+    pub apply: Seen<Arc<WorkspaceTemplateApply>>,
+    /// Whether the provider object owns it; true where there is none.
+    pub owned: bool,
+    /// Its Workspace, where the apply is there.
+    pub claim: Option<Claim>,
+    /// The connection Secret that the Workspace names, where there is one.
+    pub secret: Option<Seen<Arc<SecretView>>>,
+}
+
+/// How far a child is, as the provider object sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChildProgress {
+    /// Waiting, for a reason.
+    InProgress(Cause),
+    /// Something is wrong.
+    Failing(Cause),
+    /// Its Workspace is ready and carries the apply's current spec.
+    Ready(Arc<WorkspaceView>),
+}
+
+/// What an apply shall look like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Template.
+    pub template: TemplateReference,
+    /// Variables.
+    pub variables: BTreeMap<String, String>,
+    /// Connection Secret, where the owner decides it.
+    pub secret: Option<SecretReference>,
+    /// What the apply waits for.
+    pub wait_for: Vec<WorkspaceReference>,
+}
+
+impl Child {
+    /// Finds the apply `name` of `owner`.
+    pub fn observe<O: Resource<DynamicType = ()>>(
+        view: &View<'_>,
+        kind: Kind,
+        owner: &O,
+        name: &str,
+        settings: Settings,
+    ) -> Self {
+        let namespace = owner.namespace().unwrap_or_default();
+        let apply = view.apply(&namespace, name);
+        let claim = apply.present().map(|apply| ownership::claim(view, apply, settings.workspace_api));
+        let secret = claim.as_ref().and_then(Claim::ours).and_then(|workspace| {
+            let reference = &workspace.spec["writeConnectionSecretToRef"];
+            let name = reference["name"].as_str()?;
+            let namespace = reference["namespace"].as_str().unwrap_or(&namespace);
+            Some(view.secret(namespace, name))
+        });
+        let owned = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
+        Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned, claim, secret }
+    }
+
+    /// Whether nothing may be concluded about the child.
+    pub fn is_unknown(&self) -> bool {
+        self.apply.is_unknown()
+            || self.claim.as_ref().is_some_and(Claim::is_unknown)
+            || self.secret.as_ref().is_some_and(Seen::is_unknown)
+    }
+
+    /// The connection Secret, if it is there.
+    pub fn connection(&self) -> Option<&SecretView> {
+        self.secret.as_ref().and_then(Seen::present).map(AsRef::as_ref)
+    }
+
+    /// Name of the Workspace.
+    pub fn workspace_name(&self) -> String {
+        let recorded = self.apply.present().and_then(|apply| apply.status.as_ref()?.workspace_name.clone());
+        recorded.unwrap_or_else(|| ownership::workspace_name(&self.key.name).to_owned())
+    }
+
+    /// How far it is, if the plan in hand leaves its spec alone.
+    pub fn progress(&self) -> ChildProgress {
+        let waiting = || {
+            ChildProgress::InProgress(Cause::new(
+                reasons::WAITING_FOR_WORKSPACE,
+                format!("waiting for Workspace {} to become ready", self.workspace_name()),
+            ))
+        };
+        let Some(apply) = self.apply.present() else { return waiting() };
+        if !self.owned {
+            return ChildProgress::Failing(Cause::new(
+                reasons::NAME_COLLISION,
+                format!(
+                    "{} belongs to somebody else; choose another name in spec.workspaceTemplateApplyName",
+                    self.key
+                ),
+            ));
+        }
+        if let Some(synced) = apply.status.as_ref().and_then(|status| condition::find(&status.conditions, "Synced"))
+            && synced.status == condition::ConditionStatus::False
+            && synced.observed_generation == Some(meta::generation(apply.as_ref()))
+        {
+            let cause = Cause::new(synced.reason.clone(), synced.message.clone());
+            let waits = [reasons::TEMPLATE_NOT_FOUND, reasons::WAITING_FOR_SECRETS, reasons::WAITING_FOR_WORKSPACES];
+            return if waits.contains(&synced.reason.as_str()) {
+                ChildProgress::InProgress(cause)
+            } else {
+                ChildProgress::Failing(cause)
+            };
+        }
+        if !is_current(apply) || meta::is_deleting(apply.as_ref()) {
+            return waiting();
+        }
+        match self.claim.as_ref().and_then(Claim::ours) {
+            None => waiting(),
+            Some(workspace) => match outputs::progress(workspace) {
+                Progress::InProgress | Progress::Deleting => waiting(),
+                Progress::Failing(message) => ChildProgress::Failing(Cause::new(
+                    reasons::WORKSPACE_ERROR,
+                    format!("Workspace {}: {message}", workspace.meta.name),
+                )),
+                Progress::Ready => ChildProgress::Ready(Arc::clone(workspace)),
+            },
+        }
+    }
+
+    /// Makes the apply or brings its spec up to date; an apply of somebody else is left alone.
+    /// Returns the action, if one is needed.
+    pub fn ensure<'w, O: Resource<DynamicType = ()>>(
+        &self,
+        writer: &'w mut Writer,
+        kind: Kind,
+        owner: &O,
+        cluster: &str,
+        wanted: &Wanted,
+    ) -> Option<&'w mut Action> {
+        match &self.apply {
+            Seen::Unknown => None,
+            Seen::Absent { live: _ } => {
+                let body = self.body(kind, owner, cluster, wanted);
+                let reason = format!("apply template {}", wanted.template.name);
+                Some(writer.other(self.key.clone(), Op::Create { body }, Precondition::MustNotExist, reason))
+            }
+            Seen::Present(apply) if self.owned && !meta::is_deleting(apply.as_ref()) => {
+                let mut spec = json!({});
+                let mut fields = Vec::new();
+                if apply.spec.variables != wanted.variables {
+                    let gone = apply.spec.variables.keys().filter(|name| !wanted.variables.contains_key(*name));
+                    let mut variables: serde_json::Map<String, Value> =
+                        gone.map(|name| (name.clone(), Value::Null)).collect();
+                    for (name, value) in &wanted.variables {
+                        if apply.spec.variables.get(name) != Some(value) {
+                            variables.insert(name.clone(), json!(value));
+                        }
+                    }
+                    spec["variables"] = Value::Object(variables);
+                    fields.push("variables");
+                }
+                if !same_template(&apply.spec.template_ref, &wanted.template, &self.key) {
+                    spec["templateRef"] = template_reference(&wanted.template);
+                    fields.push("templateRef");
+                }
+                // An apply that names its Secret already keeps it: its users mount that one.
+                if apply.spec.write_connection_secret_to_ref.is_none()
+                    && let Some(secret) = &wanted.secret
+                {
+                    spec["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
+                    fields.push("writeConnectionSecretToRef");
+                }
+                if fields.is_empty() {
+                    return None;
+                }
+                let precondition = meta::observed(&apply.metadata);
+                let reason = format!("bring {} up to date", fields.join(", "));
+                Some(writer.other(
+                    self.key.clone(),
+                    Op::MergePatch { body: json!({"spec": spec}) },
+                    precondition,
+                    reason,
+                ))
+            }
+            Seen::Present(_) => None,
+        }
+    }
+
+    fn body<O: Resource<DynamicType = ()>>(&self, kind: Kind, owner: &O, cluster: &str, wanted: &Wanted) -> Value {
+        // The finalizer goes with the POST, so that there is no moment in which the apply has made a
+        // Workspace and could go without it.
+        let mut body = json!({
+            "apiVersion": Kind::Apply.api_version(),
+            "kind": Kind::Apply.name(),
+            "metadata": {
+                "namespace": self.key.namespace,
+                "name": self.key.name,
+                "labels": {CLUSTER_NAME_LABEL: cluster},
+                "finalizers": [APPLY_FINALIZER],
+                "ownerReferences": [meta::controller_reference(kind, owner)],
+            },
+            "spec": {
+                "templateRef": template_reference(&wanted.template),
+                "variables": wanted.variables,
+            },
+        });
+        if let Some(secret) = &wanted.secret {
+            body["spec"]["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
+        }
+        if !wanted.wait_for.is_empty() {
+            body["spec"]["waitForWorkspaces"] = wanted
+                .wait_for
+                .iter()
+                .map(|reference| json!({"name": reference.name, "namespace": reference.namespace}))
+                .collect();
+        }
+        body
+    }
+
+    /// Deletes the apply if it is there and owned; true once there is nothing left to wait for.
+    pub fn delete(&self, writer: &mut Writer, reason: &str) -> bool {
+        match &self.apply {
+            Seen::Unknown => false,
+            Seen::Absent { live: _ } => true,
+            Seen::Present(_) if !self.owned => true,
+            Seen::Present(apply) => {
+                if !meta::is_deleting(apply.as_ref()) {
+                    let precondition = Precondition::Uid(meta::uid(apply.as_ref()).to_owned());
+                    writer.other(self.key.clone(), Op::Delete, precondition, reason);
+                }
+                false
+            }
+        }
+    }
+
+    /// The live read that must not find the apply before the owner's finalizer goes.
+    pub fn must_be_gone<O: Resource>(&self, owner: &O) -> Query {
+        Query::Object { key: self.key.clone(), counts: Counts::OwnedBy { uid: meta::uid(owner).to_owned() } }
+    }
+}
+
+fn template_reference(template: &TemplateReference) -> Value {
+    match &template.namespace {
+        Some(namespace) => json!({"name": template.name, "namespace": namespace}),
+        None => json!({"name": template.name}),
+    }
+}
+
+/// Whether two references name the same template, the apply's namespace filled in.
+fn same_template(have: &TemplateReference, want: &TemplateReference, apply: &ObjectKey) -> bool {
+    let namespace = |reference: &TemplateReference| {
+        reference.namespace.clone().filter(|name| !name.is_empty()).or_else(|| apply.namespace.clone())
+    };
+    have.name == want.name && namespace(have) == namespace(want)
+}

@@ -1,0 +1,37 @@
+//! One reconcile pass as a value.
+//!
+//! ```text
+//! World --observe--> Observed --plan(now)--> Plan --Executor--> requests
+//! ```
+//!
+//! * [`world`] holds what is known of the cluster, [`observe`](pass::observe) takes out of it what
+//!   one pass depends on and records what it read, so that whoever feeds the world knows which
+//!   passes an event concerns.
+//! * [`plan`](pass::plan) is total, deterministic and comparable; an empty plan is the fixpoint.
+//! * [`executor`] is a machine without I/O: it says which request comes next and takes the answer.
+//!   The kube layer, the simulator and the tests drive the same one.
+//!
+//! This crate must not do I/O, read a clock or the environment, or depend on the order of a map.
+//! Failure classes, deadlines and recovery, adoption of drift, pausing of children and writes to
+//! `Cluster.status` have their place here and are not decided yet; where they will enter is said in
+//! the module that will hold them.
+
+pub mod captcluster;
+pub mod captcontrolplane;
+pub mod child;
+pub mod executor;
+pub mod hash;
+pub mod meta;
+pub mod object;
+pub mod outputs;
+pub mod ownership;
+pub mod pass;
+pub mod pause;
+pub mod plan;
+pub mod reasons;
+pub mod render;
+pub mod report;
+pub mod status;
+pub mod was_ready;
+pub mod workspace_template_apply;
+pub mod world;

@@ -1,0 +1,163 @@
+//! Metadata of our own objects: preconditions, finalizer edits, owner references.
+
+use kube::{Resource, ResourceExt, core::ObjectMeta};
+use serde_json::{Value, json};
+
+use crate::{
+    object::{Kind, ObjectKey},
+    plan::{Action, Op, Plan, Precondition},
+};
+
+/// Collects the actions of a plan and keeps the precondition of the object itself: the first write
+/// to it is guarded by what was observed, each further one by what the one before returned.
+#[derive(Debug)]
+pub struct Writer {
+    plan: Plan,
+    own: Precondition,
+}
+
+impl Writer {
+    /// A writer for the plan of the object at `key` with `meta`.
+    pub fn new(key: ObjectKey, meta: &ObjectMeta) -> Self {
+        Self { plan: Plan::nothing(key, ""), own: observed(meta) }
+    }
+
+    /// Adds a write to another object.
+    pub fn other(
+        &mut self,
+        target: ObjectKey,
+        op: Op,
+        precondition: Precondition,
+        reason: impl Into<String>,
+    ) -> &mut Action {
+        let index = self.plan.actions.len();
+        self.plan.actions.push(Action { op, target, precondition, unless: Vec::new(), reason: reason.into() });
+        &mut self.plan.actions[index]
+    }
+
+    /// Adds a write to the object itself.
+    pub fn own(&mut self, op: Op, reason: impl Into<String>) -> &mut Action {
+        let index = self.plan.actions.len();
+        let precondition = std::mem::replace(&mut self.own, Precondition::AfterAction(index));
+        self.plan.actions.push(Action {
+            op,
+            target: self.plan.object.clone(),
+            precondition,
+            unless: Vec::new(),
+            reason: reason.into(),
+        });
+        &mut self.plan.actions[index]
+    }
+
+    /// Whether the plan so far writes to `target`.
+    pub fn writes_to(&self, target: &ObjectKey) -> bool {
+        self.plan.actions.iter().any(|action| action.target == *target)
+    }
+
+    /// The plan so far, for everything that is no action.
+    pub const fn plan(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+
+    /// The finished plan.
+    pub fn finish(self) -> Plan {
+        self.plan
+    }
+}
+
+/// The precondition "exactly the object that was observed".
+pub fn observed(meta: &ObjectMeta) -> Precondition {
+    Precondition::Observed {
+        uid: meta.uid.clone().unwrap_or_default(),
+        resource_version: meta.resource_version.clone().unwrap_or_default(),
+    }
+}
+
+/// The key of an object of ours.
+pub fn key_of<K: Resource<DynamicType = ()>>(kind: Kind, object: &K) -> ObjectKey {
+    ObjectKey::new(kind, &object.namespace().unwrap_or_default(), &object.name_any())
+}
+
+/// uid, or nothing; the API server sets it on every object.
+pub fn uid<K: Resource>(object: &K) -> &str {
+    object.meta().uid.as_deref().unwrap_or_default()
+}
+
+/// metadata.generation; 0 where it is not set.
+pub fn generation<K: Resource>(object: &K) -> i64 {
+    object.meta().generation.unwrap_or_default()
+}
+
+/// Whether deletionTimestamp is set.
+pub fn is_deleting<K: Resource>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
+/// Whether `finalizer` is set.
+pub fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
+    object.finalizers().iter().any(|found| found == finalizer)
+}
+
+/// JSON patch operations that add `finalizer`.
+pub fn add_finalizer<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
+    if object.meta().finalizers.is_none() {
+        vec![json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]})]
+    } else {
+        vec![json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer})]
+    }
+}
+
+/// JSON patch operations that remove `finalizer`; `None` if it is not set.
+pub fn remove_finalizer<K: Resource>(object: &K, finalizer: &str) -> Option<Vec<Value>> {
+    let index = object.finalizers().iter().position(|found| found == finalizer)?;
+    let path = format!("/metadata/finalizers/{index}");
+    Some(vec![json!({"op": "test", "path": path, "value": finalizer}), json!({"op": "remove", "path": path})])
+}
+
+/// JSON patch operations that set an annotation.
+pub fn set_annotation<K: Resource>(object: &K, name: &str, value: &str) -> Vec<Value> {
+    if object.meta().annotations.is_none() {
+        vec![json!({"op": "add", "path": "/metadata/annotations", "value": {name: value}})]
+    } else {
+        // RFC 6901: `~` and `/` are escaped in a path.
+        let token = name.replace('~', "~0").replace('/', "~1");
+        vec![json!({"op": "add", "path": format!("/metadata/annotations/{token}"), "value": value})]
+    }
+}
+
+/// A controller owner reference to an object of ours.
+pub fn controller_reference<K: Resource<DynamicType = ()>>(kind: Kind, owner: &K) -> Value {
+    json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.name(),
+        "name": owner.name_any(),
+        "uid": uid(owner),
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// Whether `child` has an owner reference to `owner`: by uid, or by kind and name where a move or a
+/// restore changed the uid.
+pub fn is_owned_by<C: Resource, O: Resource<DynamicType = ()>>(child: &C, kind: Kind, owner: &O) -> bool {
+    let group = kind.group();
+    child.owner_references().iter().any(|reference| {
+        reference.uid == uid(owner)
+            || reference.kind == kind.name()
+                && reference.name == owner.name_any()
+                && reference.api_version.split_once('/').is_some_and(|(found, _)| found == group)
+    })
+}
+
+/// Name of the owner Cluster: the owner reference with kind Cluster of Cluster API's group, in
+/// whatever version, and never by equal names.
+pub fn owner_cluster_name<K: Resource>(object: &K) -> Option<&str> {
+    object
+        .owner_references()
+        .iter()
+        .find(|reference| {
+            reference.kind == Kind::Cluster.name()
+                && reference.api_version.split_once('/').is_some_and(|(group, _)| group == Kind::Cluster.group())
+        })
+        .map(|reference| reference.name.as_str())
+}

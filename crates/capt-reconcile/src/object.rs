@@ -1,0 +1,190 @@
+//! Kinds, keys and parsed objects: the edge where JSON becomes types.
+//!
+//! An object is parsed once, when it enters the [`World`](crate::world::World). Foreign kinds are
+//! read leniently; an object of ours that does not parse is kept as [`Object::Malformed`], so that
+//! one bad object never stops a list.
+
+use std::{fmt, sync::Arc};
+
+use capt_api::{
+    CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
+    foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
+};
+use serde_json::Value;
+
+/// A kind of object that a pass reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Cluster API's Cluster.
+    Cluster,
+    /// Our infrastructure cluster.
+    CaptCluster,
+    /// Our control plane.
+    CaptControlPlane,
+    /// WorkspaceTemplate.
+    Template,
+    /// WorkspaceTemplateApply.
+    Apply,
+    /// provider-terraform's Workspace, of either API.
+    Workspace(WorkspaceApi),
+    /// A core v1 Secret.
+    Secret,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Cluster,
+        Self::CaptCluster,
+        Self::CaptControlPlane,
+        Self::Template,
+        Self::Apply,
+        Self::Workspace(WorkspaceApi::Cluster),
+        Self::Workspace(WorkspaceApi::Namespaced),
+        Self::Secret,
+    ];
+
+    /// The kind with this `kind` in this API group, if it is one of ours to read.
+    pub fn find(group: &str, kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.group() == group && known.name() == kind)
+    }
+
+    /// As in the `kind` field.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "Cluster",
+            Self::CaptCluster => "CAPTCluster",
+            Self::CaptControlPlane => "CAPTControlPlane",
+            Self::Template => "WorkspaceTemplate",
+            Self::Apply => "WorkspaceTemplateApply",
+            Self::Workspace(_) => "Workspace",
+            Self::Secret => "Secret",
+        }
+    }
+
+    /// API group, empty for core.
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster.x-k8s.io",
+            Self::CaptCluster | Self::Template | Self::Apply => "infrastructure.cluster.x-k8s.io",
+            Self::CaptControlPlane => "controlplane.cluster.x-k8s.io",
+            Self::Workspace(WorkspaceApi::Cluster) => "tf.upbound.io",
+            Self::Workspace(WorkspaceApi::Namespaced) => "tf.m.upbound.io",
+            Self::Secret => "",
+        }
+    }
+
+    /// Version that is written; Cluster is read in whichever version is served.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::Cluster => "v1beta2",
+            Self::CaptCluster | Self::CaptControlPlane | Self::Template | Self::Apply | Self::Workspace(_) => "v1beta1",
+            Self::Secret => "v1",
+        }
+    }
+
+    /// Group and version as in the `apiVersion` field.
+    pub fn api_version(self) -> String {
+        match self.group() {
+            "" => self.version().to_owned(),
+            group => format!("{group}/{}", self.version()),
+        }
+    }
+
+    /// Name of the resource in a path.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Cluster => "clusters",
+            Self::CaptCluster => "captclusters",
+            Self::CaptControlPlane => "captcontrolplanes",
+            Self::Template => "workspacetemplates",
+            Self::Apply => "workspacetemplateapplies",
+            Self::Workspace(_) => "workspaces",
+            Self::Secret => "secrets",
+        }
+    }
+
+    /// Whether objects of this kind live in a namespace.
+    pub const fn is_namespaced(self) -> bool {
+        match self {
+            Self::Workspace(WorkspaceApi::Cluster) => false,
+            Self::Cluster
+            | Self::CaptCluster
+            | Self::CaptControlPlane
+            | Self::Template
+            | Self::Apply
+            | Self::Workspace(WorkspaceApi::Namespaced)
+            | Self::Secret => true,
+        }
+    }
+}
+
+/// Where an object is: kind, namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace; absent exactly for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// The key of `name` in `namespace`; the namespace is dropped for cluster-scoped kinds.
+    pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
+        Self { kind, namespace: kind.is_namespaced().then(|| namespace.to_owned()), name: name.to_owned() }
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    /// `CAPTCluster/default/demo`, `Workspace/demo-vpc`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{}/{namespace}/{}", self.kind.name(), self.name),
+            None => write!(f, "{}/{}", self.kind.name(), self.name),
+        }
+    }
+}
+
+/// A parsed object.
+#[derive(Debug, Clone)]
+pub enum Object {
+    /// Cluster API's Cluster.
+    Cluster(Arc<ClusterView>),
+    /// Our infrastructure cluster.
+    CaptCluster(Arc<CAPTCluster>),
+    /// Our control plane.
+    ControlPlane(Arc<CAPTControlPlane>),
+    /// WorkspaceTemplate.
+    Template(Arc<WorkspaceTemplate>),
+    /// WorkspaceTemplateApply.
+    Apply(Arc<WorkspaceTemplateApply>),
+    /// Workspace of either API.
+    Workspace(Arc<WorkspaceView>),
+    /// Secret.
+    Secret(Arc<SecretView>),
+    /// An object of ours that does not parse, with the reason.
+    Malformed(Arc<str>),
+}
+
+impl Object {
+    /// Parses `value` as an object of `kind`; total.
+    pub fn parse(kind: Kind, value: Value) -> Self {
+        fn typed<T: serde::de::DeserializeOwned>(value: Value, wrap: fn(Arc<T>) -> Object) -> Object {
+            match serde_json::from_value(value) {
+                Ok(object) => wrap(Arc::new(object)),
+                Err(error) => Object::Malformed(error.to_string().into()),
+            }
+        }
+        match kind {
+            Kind::Cluster => Self::Cluster(Arc::new(ClusterView::parse(&value))),
+            Kind::CaptCluster => typed(value, Self::CaptCluster),
+            Kind::CaptControlPlane => typed(value, Self::ControlPlane),
+            Kind::Template => typed(value, Self::Template),
+            Kind::Apply => typed(value, Self::Apply),
+            Kind::Workspace(api) => Self::Workspace(Arc::new(WorkspaceView::parse(api, &value))),
+            Kind::Secret => Self::Secret(Arc::new(SecretView::parse(&value))),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a Workspace says: how far the provider is, and its outputs.
+//!
+//! Rules (provider-terraform's real behaviour): absent conditions mean "in progress"; error text
+//! lives in Synced only; an output counts only once the provider has synced the current
+//! generation; sensitive outputs are in the connection Secret alone. The Secret's values are what
+//! Terraform put out, already decoded.
+
+use std::collections::BTreeMap;
+
+use capt_api::foreign::{SecretView, WorkspaceView};
+use serde_json::Value;
+
+/// How far the provider is with a Workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Not seen yet, or at work on the current generation, or paused.
+    InProgress,
+    /// deletionTimestamp is set.
+    Deleting,
+    /// The last attempt failed with this text (bounded, on one line).
+    Failing(String),
+    /// Synced and Ready, of the current generation.
+    Ready,
+}
+
+/// How far the provider is with `workspace`.
+///
+/// An error is told even when a newer generation is not seen yet: it is the last thing known.
+pub fn progress(workspace: &WorkspaceView) -> Progress {
+    if workspace.meta.deleting {
+        return Progress::Deleting;
+    }
+    let Some(synced) = &workspace.synced else { return Progress::InProgress };
+    let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
+    match (synced.status.as_str(), synced.reason.as_str()) {
+        ("False", "ReconcileError") => Progress::Failing(short_error(&synced.message)),
+        ("True", _) if is_current && workspace.ready.as_ref().is_some_and(|ready| ready.status == "True") => {
+            Progress::Ready
+        }
+        _ => Progress::InProgress,
+    }
+}
+
+/// The provider's error text without the encoded log it appends, on one line.
+///
+/// The classified text will replace this one; it already never carries the blob.
+pub fn short_error(message: &str) -> String {
+    let text = message.split("To see the full error run:").next().unwrap_or_default();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { "the provider reports an error without a text".to_owned() } else { text }
+}
+
+/// Why an output cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// The output is there and is no text.
+    #[error("output `{0}` is not a string; change the module to output a string")]
+    NotText(String),
+    /// The value in the connection Secret is not UTF-8.
+    #[error("key `{0}` of the connection Secret is not text")]
+    NotUtf8(String),
+}
+
+/// The text of output `name`: from the status, else (sensitive outputs) from the connection Secret;
+/// `None` if it is in neither or empty.
+pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) -> Result<Option<String>, OutputError> {
+    match workspace.outputs.get(name) {
+        Some(Value::String(text)) if !text.trim().is_empty() => return Ok(Some(text.clone())),
+        None | Some(Value::Null | Value::String(_)) => {}
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(OutputError::NotText(name.to_owned()));
+        }
+    }
+    match secret.and_then(|secret| secret.data.get(name)) {
+        None => Ok(None),
+        Some(bytes) => match bytes.expose_text() {
+            Some(text) if text.trim().is_empty() => Ok(None),
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(OutputError::NotUtf8(name.to_owned())),
+        },
+    }
+}
+
+/// An output as the text of a variable: strings as they are, everything else as compact JSON.
+pub fn as_variable(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// All outputs as texts.
+pub fn as_variables(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    outputs.iter().map(|(name, value)| (name.clone(), as_variable(value))).collect()
+}
+
+/// Names of failure domains from output `availability_zones` or `azs`; empty if there is none.
+pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Vec<String> {
+    ["availability_zones", "azs"]
+        .into_iter()
+        .find_map(|name| outputs.get(name)?.as_array())
+        .map(|zones| {
+            let mut names: Vec<String> = zones.iter().filter_map(|zone| zone.as_str().map(str::to_owned)).collect();
+            names.sort();
+            names.dedup();
+            // The contract allows 100 failure domains.
+            names.truncate(100);
+            names
+        })
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_api::foreign::WorkspaceApi;
+    use serde_json::json;
+
+    use super::*;
+
+    fn workspace(generation: i64, status: &Value) -> WorkspaceView {
+        let value = json!({"metadata": {"name": "w", "generation": generation}, "spec": {}, "status": status});
+        WorkspaceView::parse(WorkspaceApi::Cluster, &value)
+    }
+
+    fn conditions(synced: &Value, ready: Option<&str>) -> Value {
+        let mut list = vec![synced.clone()];
+        if let Some(status) = ready {
+            list.push(json!({"type": "Ready", "status": status, "reason": "Available"}));
+        }
+        json!({ "conditions": list })
+    }
+
+    #[test]
+    fn progress_follows_synced_first_and_then_ready() {
+        let success =
+            json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2});
+        let paused = json!({"type": "Synced", "status": "False", "reason": "ReconcilePaused"});
+        let old_provider = json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess"});
+        let failed = json!({"type": "Synced", "status": "False", "reason": "ReconcileError",
+            "message": "create failed: cannot\napply: Summary: X. To see the full error run: echo \"H4sI\" | base64 -d | gunzip"});
+        for (generation, status, expected) in [
+            (1, json!({}), Progress::InProgress),
+            (2, conditions(&success, None), Progress::InProgress),
+            (2, conditions(&success, Some("False")), Progress::InProgress),
+            (2, conditions(&success, Some("True")), Progress::Ready),
+            (3, conditions(&success, Some("True")), Progress::InProgress),
+            (7, conditions(&old_provider, Some("True")), Progress::Ready),
+            (1, conditions(&paused, Some("True")), Progress::InProgress),
+            (
+                1,
+                conditions(&failed, Some("True")),
+                Progress::Failing("create failed: cannot apply: Summary: X.".to_owned()),
+            ),
+        ] {
+            assert_eq!(progress(&workspace(generation, &status)), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn an_output_is_a_string_or_a_sensitive_one_in_the_secret() {
+        let workspace =
+            workspace(1, &json!({"atProvider": {"outputs": {"a": "x", "b": {"h": 1}, "c": "", "d": "text"}}}));
+        let secret =
+            SecretView::parse(&json!({"metadata": {"name": "s"}, "data": {"c": "eQ==", "e": "eg==", "f": "/w=="}}));
+        let read = |name| text(&workspace, Some(&secret), name);
+        assert_eq!(read("a"), Ok(Some("x".to_owned())));
+        assert_eq!(read("b"), Err(OutputError::NotText("b".to_owned())));
+        assert_eq!(read("c"), Ok(Some("y".to_owned())), "empty in the status, there in the Secret");
+        assert_eq!(read("e"), Ok(Some("z".to_owned())));
+        assert_eq!(read("f"), Err(OutputError::NotUtf8("f".to_owned())));
+        assert_eq!(read("g"), Ok(None));
+        assert_eq!(text(&workspace, None, "e"), Ok(None));
+    }
+
+    #[test]
+    fn zones_are_sorted_and_bounded() {
+        let outputs = BTreeMap::from([("azs".to_owned(), json!(["b", "a", "b", 3]))]);
+        assert_eq!(availability_zones(&outputs), ["a", "b"]);
+        assert!(availability_zones(&BTreeMap::new()).is_empty());
+    }
+}

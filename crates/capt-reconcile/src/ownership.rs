@@ -1,0 +1,270 @@
+//! Whose is a Workspace?
+//!
+//! A cluster-scoped Workspace cannot carry an owner reference to a namespaced apply, and its name
+//! says nothing: applies of two namespaces can want the same one. So the proof is a label with the
+//! apply's uid, or (after a move or a restore, which change uids) the owner annotations, or (made by
+//! the Go implementation, which marked nothing) the name in the apply's own status. Whatever is not
+//! proved is somebody else's and is not touched.
+
+use std::sync::Arc;
+
+use capt_api::{
+    WorkspaceTemplateApply,
+    foreign::{WorkspaceApi, WorkspaceView},
+    names::{
+        ADOPT_ANNOTATION, OWNER_NAME_ANNOTATION, OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL, WORKSPACE_API_ANNOTATION,
+    },
+};
+use kube::ResourceExt;
+
+use crate::{
+    hash, meta,
+    object::{Kind, ObjectKey},
+    world::{Seen, View},
+};
+
+/// Longest external name, in bytes: a valid label value.
+const MAX_EXTERNAL_NAME: usize = 63;
+
+/// The Workspace of an apply, and whose it is.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Where the Workspace is or would be made.
+    pub key: ObjectKey,
+    /// Its API.
+    pub api: WorkspaceApi,
+    /// What is there, and whose it is.
+    pub found: Seen<(Arc<WorkspaceView>, Owner)>,
+}
+
+/// Whose a Workspace is, from the point of view of one apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// Made by this apply: its uid is in the label.
+    Ours,
+    /// Of this apply by its annotations, by its recorded name or by the user's word; made with
+    /// inputs that we do not know, so its spec is not written before somebody releases that.
+    Adopted,
+    /// Of somebody else, named by the text.
+    Foreign(String),
+    /// Not to be told as long as not all applies are known.
+    Unknown,
+}
+
+impl Claim {
+    /// The Workspace if it is there and ours, adopted or not.
+    pub fn ours(&self) -> Option<&Arc<WorkspaceView>> {
+        match self.found.present() {
+            Some((workspace, Owner::Ours | Owner::Adopted)) => Some(workspace),
+            Some((_, Owner::Foreign(_) | Owner::Unknown)) | None => None,
+        }
+    }
+
+    /// Whether nothing may be concluded.
+    pub fn is_unknown(&self) -> bool {
+        match &self.found {
+            Seen::Unknown | Seen::Present((_, Owner::Unknown)) => true,
+            Seen::Absent { live: _ } | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Foreign(_))) => false,
+        }
+    }
+}
+
+/// Name of the Workspace that an apply called `apply` makes: without the suffix `-apply`.
+pub fn workspace_name(apply: &str) -> &str {
+    match apply.strip_suffix("-apply") {
+        None | Some("") => apply,
+        Some(name) => name,
+    }
+}
+
+/// Value of `crossplane.io/external-name`, which selects the Terraform state: the Workspace's own
+/// name where that is unique, with the namespace where it is not.
+pub fn external_name(api: WorkspaceApi, namespace: &str, name: &str) -> String {
+    match api {
+        WorkspaceApi::Cluster => name.to_owned(),
+        WorkspaceApi::Namespaced => {
+            let full = format!("{namespace}-{name}");
+            if full.len() <= MAX_EXTERNAL_NAME {
+                return full;
+            }
+            let digest = hash::of_text(&format!("{namespace}/{name}"), 8);
+            // Names of Kubernetes objects are ASCII, so every index is a character boundary.
+            let head = full.get(..MAX_EXTERNAL_NAME - 9).unwrap_or_default().trim_end_matches(['-', '.']);
+            format!("{head}-{digest}")
+        }
+    }
+}
+
+/// The API that `apply` wants for a new Workspace: its annotation, else `default`.
+pub fn wanted_api(apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> WorkspaceApi {
+    match apply.annotations().get(WORKSPACE_API_ANNOTATION).map(String::as_str) {
+        Some("cluster") => WorkspaceApi::Cluster,
+        Some("namespaced") => WorkspaceApi::Namespaced,
+        Some(_) | None => default,
+    }
+}
+
+/// Finds the Workspace of `apply`. An existing one keeps its API; one of ours in either API goes
+/// before a stranger under the same name in the wanted API.
+pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> Claim {
+    let namespace = apply.namespace().unwrap_or_default();
+    let derived = apply.name_any();
+    let recorded = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
+    let name = recorded.unwrap_or_else(|| workspace_name(&derived));
+    let wanted = wanted_api(apply, default);
+    let look = |api| {
+        let key = ObjectKey::new(Kind::Workspace(api), &namespace, name);
+        let found = view.workspace(key.clone()).map(|workspace| {
+            let owner = owner(view, apply, &workspace);
+            (workspace, owner)
+        });
+        Claim { key, api, found }
+    };
+    let first = look(wanted);
+    if first.ours().is_some() || first.found.is_unknown() {
+        return first;
+    }
+    let other = look(match wanted {
+        WorkspaceApi::Cluster => WorkspaceApi::Namespaced,
+        WorkspaceApi::Namespaced => WorkspaceApi::Cluster,
+    });
+    match &other.found {
+        Seen::Unknown | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Unknown)) => other,
+        Seen::Absent { live: _ } | Seen::Present((_, Owner::Foreign(_))) => first,
+    }
+}
+
+fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceView) -> Owner {
+    let (namespace, name) = (apply.namespace().unwrap_or_default(), apply.name_any());
+    if apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid) {
+        return Owner::Adopted;
+    }
+    if let Some(uid) = workspace.meta.labels.get(OWNER_UID_LABEL) {
+        if uid == meta::uid(apply) {
+            return Owner::Ours;
+        }
+        let Some(applies) = view.applies(None) else { return Owner::Unknown };
+        let annotation = |key| workspace.meta.annotations.get(key).map_or("", String::as_str);
+        let (of_namespace, of_name) = (annotation(OWNER_NAMESPACE_ANNOTATION), annotation(OWNER_NAME_ANNOTATION));
+        return match applies.iter().find(|other| meta::uid(other.as_ref()) == uid) {
+            Some(other) => Owner::Foreign(meta::key_of(Kind::Apply, other.as_ref()).to_string()),
+            None if of_namespace == namespace && of_name == name => Owner::Adopted,
+            None => Owner::Foreign(format!("WorkspaceTemplateApply/{of_namespace}/{of_name}")),
+        };
+    }
+    let records = |apply: &WorkspaceTemplateApply| {
+        apply.status.as_ref().and_then(|status| status.workspace_name.as_deref()) == Some(workspace.meta.name.as_str())
+    };
+    if !records(apply) {
+        return Owner::Foreign("nobody known (it carries no owner label)".to_owned());
+    }
+    let Some(applies) = view.applies(None) else { return Owner::Unknown };
+    match applies.iter().find(|other| meta::uid(other.as_ref()) != meta::uid(apply) && records(other)) {
+        Some(other) => Owner::Foreign(format!("also claimed by {}", meta::key_of(Kind::Apply, other.as_ref()))),
+        None => Owner::Adopted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        object::Object,
+        world::{Coverage, World},
+    };
+
+    fn apply(namespace: &str, name: &str, uid: &str, recorded: Option<&str>) -> Value {
+        json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+            "metadata": {"namespace": namespace, "name": name, "uid": uid},
+            "spec": {"templateRef": {"name": "t"}},
+            "status": {"applied": recorded.is_some(), "workspaceName": recorded}})
+    }
+
+    fn workspace(name: &str, label: Option<&str>, owner: Option<(&str, &str)>) -> Value {
+        let mut value = json!({"metadata": {"name": name, "uid": "w-uid"}, "spec": {}});
+        if let Some(uid) = label {
+            value["metadata"]["labels"] = json!({OWNER_UID_LABEL: uid});
+        }
+        if let Some((namespace, name)) = owner {
+            value["metadata"]["annotations"] =
+                json!({OWNER_NAMESPACE_ANNOTATION: namespace, OWNER_NAME_ANNOTATION: name});
+        }
+        value
+    }
+
+    fn claim_of(own: Value, others: &[Value], found: Value) -> Claim {
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            world.set_coverage(kind, Coverage::Live);
+        }
+        let mut add = |kind, value: Value| {
+            let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+            world.watched(ObjectKey::new(kind, &text("namespace"), &text("name")), 1, Object::parse(kind, value));
+        };
+        let parsed: WorkspaceTemplateApply = serde_json::from_value(own.clone()).unwrap();
+        add(Kind::Apply, own);
+        for other in others {
+            add(Kind::Apply, other.clone());
+        }
+        add(Kind::Workspace(WorkspaceApi::Cluster), found);
+        claim(&View::new(&world), &parsed, WorkspaceApi::Cluster)
+    }
+
+    fn owner_of(own: Value, others: &[Value], found: Value) -> Owner {
+        claim_of(own, others, found).found.present().unwrap().1.clone()
+    }
+
+    #[test]
+    fn the_label_with_our_uid_is_the_proof() {
+        assert_eq!(owner_of(apply("a", "x-apply", "1", None), &[], workspace("x", Some("1"), None)), Owner::Ours);
+    }
+
+    #[test]
+    fn the_same_name_in_another_namespace_is_somebody_elses() {
+        let other = apply("b", "x-apply", "2", Some("x"));
+        let found = workspace("x", Some("2"), Some(("b", "x-apply")));
+        let expected = Owner::Foreign("WorkspaceTemplateApply/b/x-apply".to_owned());
+        assert_eq!(owner_of(apply("a", "x-apply", "1", None), &[other], found), expected);
+    }
+
+    #[test]
+    fn after_a_restore_the_annotations_prove_it() {
+        let found = workspace("x", Some("old"), Some(("a", "x-apply")));
+        assert_eq!(owner_of(apply("a", "x-apply", "1", None), &[], found.clone()), Owner::Adopted);
+        assert!(matches!(owner_of(apply("c", "x-apply", "1", None), &[], found), Owner::Foreign(_)));
+    }
+
+    #[test]
+    fn one_that_go_made_is_ours_only_if_we_recorded_it_and_nobody_else_did() {
+        let found = workspace("x", None, None);
+        assert_eq!(owner_of(apply("a", "x-apply", "1", Some("x")), &[], found.clone()), Owner::Adopted);
+        assert!(matches!(owner_of(apply("a", "x-apply", "1", None), &[], found.clone()), Owner::Foreign(_)));
+        let other = apply("b", "x-apply", "2", Some("x"));
+        assert!(matches!(owner_of(apply("a", "x-apply", "1", Some("x")), &[other], found), Owner::Foreign(_)));
+    }
+
+    #[test]
+    fn the_user_may_name_one_to_adopt() {
+        let mut own = apply("a", "x-apply", "1", None);
+        own["metadata"]["annotations"] = json!({ADOPT_ANNOTATION: "w-uid"});
+        assert_eq!(owner_of(own, &[], workspace("x", None, None)), Owner::Adopted);
+    }
+
+    #[test]
+    fn names_are_those_of_the_go_implementation() {
+        for (apply, expected) in [("x-apply", "x"), ("x", "x"), ("-apply", "-apply"), ("x-apply-apply", "x-apply")] {
+            assert_eq!(workspace_name(apply), expected);
+        }
+    }
+
+    #[test]
+    fn external_names_differ_between_namespaces_and_fit_a_label() {
+        assert_eq!(external_name(WorkspaceApi::Cluster, "ns", "x"), "x");
+        assert_eq!(external_name(WorkspaceApi::Namespaced, "ns", "x"), "ns-x");
+        let (a, b) = ("a".repeat(60), "b".repeat(60));
+        let long = external_name(WorkspaceApi::Namespaced, &a, &b);
+        assert!(long.len() <= 63 && long != external_name(WorkspaceApi::Namespaced, &a, &"c".repeat(60)), "{long}");
+    }
+}

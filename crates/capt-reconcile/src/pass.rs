@@ -1,0 +1,87 @@
+//! A pass over one object: [`observe`] what it depends on, then [`plan`] what to write.
+
+use std::sync::Arc;
+
+use capt_api::foreign::WorkspaceApi;
+use capt_status::Time;
+
+use crate::{
+    captcluster, captcontrolplane,
+    object::{Kind, Object, ObjectKey},
+    plan::Plan,
+    workspace_template_apply,
+    world::{Seen, View},
+};
+
+/// What the operator was told at start-up that decides what a pass does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The API in which new Workspaces are made.
+    pub workspace_api: WorkspaceApi,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { workspace_api: WorkspaceApi::Cluster }
+    }
+}
+
+/// The kinds that have passes, in the order in which their objects depend on each other.
+pub const KINDS: [Kind; 3] = [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Apply];
+
+/// What a pass depends on, taken out of the world.
+#[derive(Debug, Clone)]
+pub enum Observed {
+    /// Of a CAPTCluster.
+    CaptCluster(Box<captcluster::Observed>),
+    /// Of a CAPTControlPlane.
+    ControlPlane(Box<captcontrolplane::Observed>),
+    /// Of a WorkspaceTemplateApply.
+    Apply(Box<workspace_template_apply::Observed>),
+}
+
+/// Result of [`observe`].
+#[derive(Debug, Clone)]
+pub enum Observation {
+    /// There is no such object (any more), or its kind has no passes.
+    Gone,
+    /// The object does not parse; the reason names the field.
+    Malformed(Arc<str>),
+    /// What a pass depends on.
+    Complete(Observed),
+}
+
+/// Takes out of the world what a pass over the object at `key` depends on.
+pub fn observe(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Observation {
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    let observed = match key.kind {
+        Kind::CaptCluster => present(view.captcluster(namespace, &key.name))
+            .map(|object| Observed::CaptCluster(Box::new(captcluster::observe(view, object, settings)))),
+        Kind::CaptControlPlane => present(view.control_plane(namespace, &key.name))
+            .map(|object| Observed::ControlPlane(Box::new(captcontrolplane::observe(view, object, settings)))),
+        Kind::Apply => present(view.apply(namespace, &key.name))
+            .map(|object| Observed::Apply(Box::new(workspace_template_apply::observe(view, object, settings)))),
+        Kind::Cluster | Kind::Template | Kind::Workspace(_) | Kind::Secret => None,
+    };
+    match (observed, view.peek(key)) {
+        (Some(observed), _) => Observation::Complete(observed),
+        (None, Some(Object::Malformed(error))) => Observation::Malformed(Arc::clone(error)),
+        (None, _) => Observation::Gone,
+    }
+}
+
+fn present<T>(seen: Seen<Arc<T>>) -> Option<Arc<T>> {
+    match seen {
+        Seen::Present(object) => Some(object),
+        Seen::Unknown | Seen::Absent { live: _ } => None,
+    }
+}
+
+/// What to write, given what was observed at `now`: total, deterministic, independent of order.
+pub fn plan(observed: &Observed, now: Time) -> Plan {
+    match observed {
+        Observed::CaptCluster(observed) => captcluster::plan(observed, now),
+        Observed::ControlPlane(observed) => captcontrolplane::plan(observed, now),
+        Observed::Apply(observed) => workspace_template_apply::plan(observed, now),
+    }
+}

@@ -1,0 +1,337 @@
+//! What is known of the cluster, and what a pass read of it.
+//!
+//! Fed by watches (the operator), by documents (`plan -f`) or by a simulator. It answers a question
+//! with [`Seen`], which keeps "not there" and "not known" apart. Reading goes through a [`View`],
+//! which records each read; a recorded read says which later events concern the pass, so every
+//! dependency is watched because it was read and none has to be listed by hand.
+
+use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, sync::Arc};
+
+use capt_api::{
+    CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
+    foreign::{ClusterView, SecretView, WorkspaceView},
+};
+
+use crate::object::{Kind, Object, ObjectKey};
+
+/// What is known of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen<T> {
+    /// The cache is not complete, or the object does not parse: nothing may be concluded.
+    Unknown,
+    /// Not there. `live` tells whether that was read from the API server itself and not from a
+    /// cache that may lag; only then it justifies a destructive or regressive decision.
+    Absent {
+        /// Read live.
+        live: bool,
+    },
+    /// There.
+    Present(T),
+}
+
+impl<T> Seen<T> {
+    /// The object if it is there.
+    pub const fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(object) => Some(object),
+            Self::Unknown | Self::Absent { live: _ } => None,
+        }
+    }
+
+    /// Whether nothing may be concluded.
+    pub const fn is_unknown(&self) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Absent { live: _ } | Self::Present(_) => false,
+        }
+    }
+
+    /// The same knowledge of what `f` makes of the object.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Self::Unknown => Seen::Unknown,
+            Self::Absent { live } => Seen::Absent { live },
+            Self::Present(object) => Seen::Present(f(object)),
+        }
+    }
+}
+
+/// How much is known of the objects of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// The first list has not arrived.
+    Incomplete,
+    /// A cache that follows the API server and may lag.
+    Cached,
+    /// All there is, by definition: the input of `plan -f`, or an API that is not served.
+    Live,
+}
+
+/// What a pass read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Read {
+    /// One object.
+    Object(ObjectKey),
+    /// All objects of a kind, of one namespace or of all.
+    List(Kind, Option<String>),
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    object: Object,
+    resource_version: u64,
+}
+
+/// The objects that are known.
+#[derive(Debug, Default)]
+pub struct World {
+    objects: BTreeMap<ObjectKey, Entry>,
+    coverage: BTreeMap<Kind, Coverage>,
+    /// Single objects that are not known although their kind is.
+    unknown: BTreeSet<ObjectKey>,
+    /// Newest resourceVersion seen on the watch of a kind.
+    watched: BTreeMap<Kind, u64>,
+}
+
+impl World {
+    /// Says how much is known of `kind`; without it a kind is [`Coverage::Incomplete`].
+    pub fn set_coverage(&mut self, kind: Kind, coverage: Coverage) {
+        self.coverage.insert(kind, coverage);
+    }
+
+    /// Says that nothing is known of one object.
+    pub fn set_unknown(&mut self, key: ObjectKey) {
+        self.unknown.insert(key);
+    }
+
+    /// Takes over what a watch or a list delivered. An older state than the one that is known
+    /// (the answer to our own write) is ignored. Returns whether the known state changed.
+    pub fn watched(&mut self, key: ObjectKey, resource_version: u64, object: Object) -> bool {
+        let newest = self.watched.entry(key.kind).or_default();
+        *newest = resource_version.max(*newest);
+        if self
+            .objects
+            .get(&key)
+            .is_some_and(|known| known.resource_version >= resource_version && resource_version > 0)
+        {
+            return false;
+        }
+        self.objects.insert(key, Entry { object, resource_version });
+        true
+    }
+
+    /// Takes over the answer to our own write, so that the next pass sees it at once. Ignored when
+    /// the watch is already past it: the object may be gone by then.
+    pub fn written(&mut self, key: ObjectKey, resource_version: u64, object: Object) {
+        let past = self.watched.get(&key.kind).is_some_and(|newest| *newest >= resource_version);
+        let known = self.objects.get(&key).is_some_and(|known| known.resource_version >= resource_version);
+        if !past && !known {
+            self.objects.insert(key, Entry { object, resource_version });
+        }
+    }
+
+    /// Takes over that an object is gone.
+    pub fn deleted(&mut self, key: &ObjectKey, resource_version: u64) {
+        let newest = self.watched.entry(key.kind).or_default();
+        *newest = resource_version.max(*newest);
+        self.objects.remove(key);
+    }
+
+    /// Takes over a complete list: what is known of `kind` and not in `listed` is gone. Returns the
+    /// keys that went.
+    pub fn relisted(&mut self, kind: Kind, listed: &BTreeSet<ObjectKey>) -> Vec<ObjectKey> {
+        let gone: Vec<ObjectKey> =
+            self.objects.keys().filter(|key| key.kind == kind && !listed.contains(key)).cloned().collect();
+        for key in &gone {
+            self.objects.remove(key);
+        }
+        gone
+    }
+
+    /// The keys of all objects of `kind` that are known.
+    pub fn keys(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
+        self.objects.keys().filter(move |key| key.kind == kind)
+    }
+
+    /// The object at `key`, without recording a read.
+    pub fn peek(&self, key: &ObjectKey) -> Option<&Object> {
+        self.objects.get(key).map(|entry| &entry.object)
+    }
+
+    fn get(&self, key: &ObjectKey) -> Seen<&Object> {
+        if self.unknown.contains(key) {
+            return Seen::Unknown;
+        }
+        if let Some(entry) = self.objects.get(key) {
+            return Seen::Present(&entry.object);
+        }
+        match self.coverage.get(&key.kind) {
+            None | Some(Coverage::Incomplete) => Seen::Unknown,
+            Some(Coverage::Cached) => Seen::Absent { live: false },
+            Some(Coverage::Live) => Seen::Absent { live: true },
+        }
+    }
+}
+
+/// Reads a [`World`] and records what was read.
+#[derive(Debug)]
+pub struct View<'w> {
+    world: &'w World,
+    reads: RefCell<BTreeSet<Read>>,
+}
+
+/// Accessors by type; an object that does not parse is unknown.
+macro_rules! accessors {
+    ($($get:ident $list:ident $variant:ident $kind:expr => $type:ty;)*) => {
+        impl View<'_> {
+            $(
+                #[doc = concat!("The ", stringify!($type), " `name` in `namespace`.")]
+                pub fn $get(&self, namespace: &str, name: &str) -> Seen<Arc<$type>> {
+                    match self.get(ObjectKey::new($kind, namespace, name)) {
+                        Seen::Present(Object::$variant(object)) => Seen::Present(Arc::clone(object)),
+                        Seen::Present(_) | Seen::Unknown => Seen::Unknown,
+                        Seen::Absent { live } => Seen::Absent { live },
+                    }
+                }
+
+                #[doc = concat!("All objects of type ", stringify!($type), " in `namespace`, or everywhere; `None` if not all are known.")]
+                pub fn $list(&self, namespace: Option<&str>) -> Option<Vec<Arc<$type>>> {
+                    self.list($kind, namespace)?
+                        .map(|object| match object {
+                            Object::$variant(object) => Some(Arc::clone(object)),
+                            _ => None,
+                        })
+                        .collect()
+                }
+            )*
+        }
+    };
+}
+
+accessors! {
+    cluster clusters Cluster Kind::Cluster => ClusterView;
+    captcluster captclusters CaptCluster Kind::CaptCluster => CAPTCluster;
+    control_plane control_planes ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
+    template templates Template Kind::Template => WorkspaceTemplate;
+    apply applies Apply Kind::Apply => WorkspaceTemplateApply;
+    secret secrets Secret Kind::Secret => SecretView;
+}
+
+impl<'w> View<'w> {
+    /// A view that has read nothing yet.
+    pub const fn new(world: &'w World) -> Self {
+        Self { world, reads: RefCell::new(BTreeSet::new()) }
+    }
+
+    /// The Workspace at `key`.
+    pub fn workspace(&self, key: ObjectKey) -> Seen<Arc<WorkspaceView>> {
+        match self.get(key) {
+            Seen::Present(Object::Workspace(workspace)) => Seen::Present(Arc::clone(workspace)),
+            Seen::Present(_) | Seen::Unknown => Seen::Unknown,
+            Seen::Absent { live } => Seen::Absent { live },
+        }
+    }
+
+    /// The object at `key` as it is known, without recording a read.
+    pub fn peek(&self, key: &ObjectKey) -> Option<&'w Object> {
+        self.world.peek(key)
+    }
+
+    /// What was read so far.
+    pub fn into_reads(self) -> BTreeSet<Read> {
+        self.reads.into_inner()
+    }
+
+    fn get(&self, key: ObjectKey) -> Seen<&'w Object> {
+        let seen = self.world.get(&key);
+        self.reads.borrow_mut().insert(Read::Object(key));
+        seen
+    }
+
+    fn list(&self, kind: Kind, namespace: Option<&str>) -> Option<impl Iterator<Item = &'w Object>> {
+        self.reads.borrow_mut().insert(Read::List(kind, namespace.map(str::to_owned)));
+        match self.world.coverage.get(&kind) {
+            None | Some(Coverage::Incomplete) => return None,
+            Some(Coverage::Cached | Coverage::Live) => {}
+        }
+        let namespace = namespace.map(str::to_owned);
+        Some(
+            self.world
+                .objects
+                .iter()
+                .filter(move |(key, _)| key.kind == kind && (namespace.is_none() || key.namespace == namespace))
+                .map(|(_, entry)| &entry.object),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(name: &str) -> (ObjectKey, Object) {
+        let value = json!({"metadata": {"name": name, "namespace": "ns"}});
+        (ObjectKey::new(Kind::Secret, "ns", name), Object::parse(Kind::Secret, value))
+    }
+
+    fn world() -> World {
+        let mut world = World::default();
+        world.set_coverage(Kind::Secret, Coverage::Cached);
+        world
+    }
+
+    #[test]
+    fn absent_and_unknown_are_told_apart() {
+        let mut world = World::default();
+        assert!(View::new(&world).secret("ns", "a").is_unknown());
+        world.set_coverage(Kind::Secret, Coverage::Cached);
+        assert!(matches!(View::new(&world).secret("ns", "a"), Seen::Absent { live: false }));
+        world.set_coverage(Kind::Secret, Coverage::Live);
+        assert!(matches!(View::new(&world).secret("ns", "a"), Seen::Absent { live: true }));
+        world.set_unknown(ObjectKey::new(Kind::Secret, "ns", "a"));
+        assert!(View::new(&world).secret("ns", "a").is_unknown());
+    }
+
+    #[test]
+    fn an_own_write_is_seen_at_once_and_no_older_event_undoes_it() {
+        let mut world = world();
+        let (key, object) = secret("a");
+        world.watched(key.clone(), 5, object.clone());
+        world.written(key.clone(), 9, object.clone());
+        assert!(!world.watched(key.clone(), 7, object.clone()), "older than our own write");
+        assert!(!world.watched(key.clone(), 9, object.clone()), "the echo of our own write");
+        assert!(world.watched(key, 10, object));
+    }
+
+    #[test]
+    fn the_late_answer_to_a_write_does_not_bring_a_deleted_object_back() {
+        let mut world = world();
+        let (key, object) = secret("a");
+        world.deleted(&key, 12);
+        world.written(key.clone(), 9, object);
+        assert!(world.peek(&key).is_none());
+    }
+
+    #[test]
+    fn what_a_new_list_lacks_is_gone() {
+        let mut world = world();
+        let ((a, object), (b, other)) = (secret("a"), secret("b"));
+        world.watched(a.clone(), 1, object);
+        world.watched(b.clone(), 2, other);
+        assert_eq!(world.relisted(Kind::Secret, &BTreeSet::from([a.clone()])), [b]);
+        assert!(world.peek(&a).is_some());
+    }
+
+    #[test]
+    fn reads_are_recorded_whether_or_not_something_is_there() {
+        let world = world();
+        let view = View::new(&world);
+        view.secret("ns", "a");
+        view.applies(None);
+        let expected =
+            BTreeSet::from([Read::Object(ObjectKey::new(Kind::Secret, "ns", "a")), Read::List(Kind::Apply, None)]);
+        assert_eq!(view.into_reads(), expected);
+    }
+}
