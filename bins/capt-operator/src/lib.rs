@@ -1,1 +1,142 @@
-//! Lib.
+//! The operator: the layer between capt-reconcile, which decides, and the API server.
+//!
+//! ```text
+//! watches --keep--> cache --triggers--> queue --scheduler--> worker --requests--> API server
+//!                     ^                                        |
+//!                     +------------- answers ------------------+
+//! ```
+//!
+//! `plan` runs the same passes over documents instead of watches, and writes nothing. This crate
+//! must not decide anything about an object: it reads clocks, sockets and files, and translates.
+
+pub mod cache;
+pub mod cli;
+pub mod connection;
+pub mod crds;
+pub mod discovery;
+pub mod documents;
+pub mod events;
+pub mod keep;
+pub mod logging;
+pub mod plan_command;
+pub mod queue;
+pub mod requests;
+pub mod run;
+pub mod scheduler;
+pub mod served_changes;
+pub mod text;
+pub mod tree;
+pub mod triggers;
+pub mod typed;
+pub mod watches;
+pub mod worker;
+
+use std::{
+    ffi::OsString,
+    io::{ErrorKind, Read, Write},
+};
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// Exit code: everything is as wanted.
+pub const OK: u8 = 0;
+/// Exit code: bad input, bad usage or a failure; never clap's 2, which would say "would write".
+pub const FAILURE: u8 = 1;
+/// Exit code of `plan`: there is something to write.
+pub const WOULD_WRITE: u8 = 2;
+
+/// Where a command reads and writes.
+pub struct Io<'a> {
+    /// Standard input.
+    pub stdin: &'a mut dyn Read,
+    /// Standard output.
+    pub stdout: &'a mut dyn Write,
+    /// Standard error.
+    pub stderr: &'a mut dyn Write,
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Of `plan`.
+    #[error(transparent)]
+    Plan(#[from] plan_command::Error),
+    /// Of `crds`.
+    #[error(transparent)]
+    Crds(#[from] crds::Error),
+    /// Of `run`.
+    #[error(transparent)]
+    Run(#[from] run::Error),
+}
+
+impl Error {
+    /// Whether the reader of our output is gone, as in `| head`; that is its business.
+    fn is_closed_pipe(&self) -> bool {
+        match self {
+            Self::Plan(plan_command::Error::Output(error)) | Self::Crds(crds::Error::Output(error)) => {
+                error.kind() == ErrorKind::BrokenPipe
+            }
+            Self::Plan(_) | Self::Crds(_) | Self::Run(_) => false,
+        }
+    }
+}
+
+/// Does what `args` say, the name of the program first; returns the exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
+    let cli = match Cli::try_parse_from(with_default_command(args)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let text = error.render().to_string();
+            let (output, code) = if error.use_stderr() { (&mut io.stderr, FAILURE) } else { (&mut io.stdout, OK) };
+            // There is nobody left to tell if this fails.
+            let _ = output.write_all(text.as_bytes());
+            return code;
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::command(args).map(|()| OK).map_err(Error::from),
+        Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
+        Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) if error.is_closed_pipe() => OK,
+        Err(error) => {
+            let _ = writeln!(io.stderr, "error: {error}");
+            FAILURE
+        }
+    }
+}
+
+/// Inserts `run` where the arguments name no command.
+fn with_default_command(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let names_one = args
+        .get(1)
+        .and_then(|first| first.to_str())
+        .is_some_and(|first| !first.starts_with('-') || cli::HELP_AND_VERSION.contains(&first));
+    if !names_one {
+        args.insert(args.len().min(1), "run".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaulted(args: &[&str]) -> Vec<OsString> {
+        with_default_command(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn run_is_the_default_command() {
+        assert_eq!(defaulted(&["capt-operator"]), ["capt-operator", "run"]);
+        assert_eq!(defaulted(&["capt-operator", "--namespace", "a"]), ["capt-operator", "run", "--namespace", "a"]);
+        for args in [["capt-operator", "plan"], ["capt-operator", "--help"], ["capt-operator", "-V"]] {
+            assert_eq!(defaulted(&args), args);
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What is known of the cluster, shared by watches and passes, and which passes an event starts.
+//!
+//! World and triggers change under one lock. A pass observes and leaves its reads behind in one
+//! step, an event changes the world and asks who read it in one step; so an event comes either
+//! before an observation, which then shows it, or after it, and then finds the reads. Nothing here
+//! waits or does I/O.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use capt_api::foreign::{ClusterView, SecretView, WorkspaceView};
+use capt_reconcile::{
+    executor::Request,
+    object::{Kind, Object, ObjectKey},
+    pass::{self, Observation, Settings},
+    world::{Coverage, View, World},
+};
+use serde_json::Value;
+
+use crate::{
+    keep::{self, Kept},
+    triggers::Triggers,
+};
+
+/// The shared view of the cluster.
+#[derive(Debug)]
+pub struct Cache {
+    state: Mutex<State>,
+    settings: Settings,
+}
+
+#[derive(Debug)]
+struct State {
+    world: World,
+    triggers: Triggers,
+    /// Kinds whose first list has not arrived. Until there are none no pass starts.
+    incomplete: BTreeSet<Kind>,
+}
+
+impl Cache {
+    /// A cache that waits for the first list of each kind in `served`. A kind that is not served
+    /// has no objects, for certain.
+    pub fn new(served: BTreeSet<Kind>, settings: Settings) -> Self {
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            if !served.contains(&kind) {
+                world.set_coverage(kind, Coverage::Live);
+            }
+        }
+        Self { state: Mutex::new(State { world, triggers: Triggers::default(), incomplete: served }), settings }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No method leaves the state half changed at a point where it could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An object is there or changed. Returns the objects whose passes this concerns.
+    pub fn applied(&self, kept: Kept) -> BTreeSet<ObjectKey> {
+        let Kept { key, resource_version, object } = kept;
+        let mut state = self.state();
+        let news = state.world.peek(&key).is_none_or(|known| says_something_new(known, &object));
+        let changed = state.world.watched(key.clone(), resource_version, object);
+        if changed && news { state.concerned(&key) } else { BTreeSet::new() }
+    }
+
+    /// An object is gone.
+    pub fn deleted(&self, key: &ObjectKey, resource_version: u64) -> BTreeSet<ObjectKey> {
+        let mut state = self.state();
+        let known = state.world.peek(key).is_some();
+        state.world.deleted(key, resource_version);
+        if known { state.concerned(key) } else { BTreeSet::new() }
+    }
+
+    /// A list of `kind` is complete; `listed` are all its objects. The last first list makes passes
+    /// possible and concerns every object that has passes.
+    pub fn listed(&self, kind: Kind, listed: &BTreeSet<ObjectKey>) -> BTreeSet<ObjectKey> {
+        let mut state = self.state();
+        let gone = state.world.relisted(kind, listed);
+        if state.incomplete.remove(&kind) {
+            state.world.set_coverage(kind, Coverage::Cached);
+            if state.incomplete.is_empty() {
+                return pass::KINDS.into_iter().flat_map(|kind| state.world.keys(kind)).cloned().collect();
+            }
+        }
+        gone.iter().flat_map(|key| state.concerned(key)).collect()
+    }
+
+    /// Takes over the answer to a write of ours, so that the next pass sees it at once.
+    pub fn answered(&self, request: &Request, answer: Value) -> BTreeSet<ObjectKey> {
+        let Some((target, deletes)) = written(request) else { return BTreeSet::new() };
+        let mut state = self.state();
+        if is_gone(&answer, deletes) {
+            // Version 0: the answer does not tell at which version the object went.
+            state.world.deleted(target, 0);
+        } else {
+            let Kept { key, resource_version, object } = keep::from_value(target.kind, answer);
+            if key != *target {
+                return BTreeSet::new();
+            }
+            state.world.written(key, resource_version, object);
+        }
+        // Also when a watch was faster: its event may have come before the reads that count now.
+        state.concerned(target)
+    }
+
+    /// What a pass over the object at `key` depends on; from now on events on it concern this pass.
+    pub fn observe(&self, key: &ObjectKey) -> Observation {
+        let mut state = self.state();
+        let view = View::new(&state.world);
+        let observation = pass::observe(&view, key, self.settings);
+        let reads = view.into_reads();
+        match &observation {
+            Observation::Gone => state.triggers.forget(key),
+            Observation::Malformed(_) | Observation::Complete(_) => state.triggers.replace(key, reads),
+        }
+        observation
+    }
+
+    /// uid of an object that has passes.
+    pub fn uid(&self, key: &ObjectKey) -> Option<String> {
+        match self.state().world.peek(key)? {
+            Object::CaptCluster(object) => object.metadata.uid.clone(),
+            Object::ControlPlane(object) => object.metadata.uid.clone(),
+            Object::Apply(object) => object.metadata.uid.clone(),
+            Object::Cluster(_)
+            | Object::Template(_)
+            | Object::Workspace(_)
+            | Object::Secret(_)
+            | Object::Malformed(_) => None,
+        }
+    }
+}
+
+impl State {
+    fn concerned(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+        if self.incomplete.is_empty() { self.triggers.concerned(key) } else { BTreeSet::new() }
+    }
+}
+
+/// Whether `new` says something that `known` did not, as far as a pass can see. Other operators
+/// rewrite their objects more often than they change what matters here; core in particular writes
+/// the status of a Cluster whenever ours changes, which must not start a pass again.
+fn says_something_new(known: &Object, new: &Object) -> bool {
+    quiet(known).is_none_or(|known| Some(known) != quiet(new))
+}
+
+/// An object of somebody else without what changes and decides nothing.
+#[derive(Debug, PartialEq)]
+enum Quiet {
+    Cluster(Box<ClusterView>),
+    Workspace(Box<WorkspaceView>),
+    Secret(Box<SecretView>),
+}
+
+/// `None` for our own objects: each change of them counts.
+fn quiet(object: &Object) -> Option<Quiet> {
+    match object {
+        Object::Cluster(view) => {
+            let mut view = ClusterView::clone(view);
+            view.meta.resource_version.clear();
+            view.meta.generation = 0;
+            // What core says of its own work.
+            view.observed_generation = None;
+            view.phase = None;
+            if let Some(probe) = &mut view.remote_connection_probe {
+                probe.message.clear();
+                probe.observed_generation = None;
+            }
+            Some(Quiet::Cluster(Box::new(view)))
+        }
+        Object::Workspace(view) => {
+            let mut view = WorkspaceView::clone(view);
+            view.meta.resource_version.clear();
+            Some(Quiet::Workspace(Box::new(view)))
+        }
+        Object::Secret(view) => {
+            let mut view = SecretView::clone(view);
+            view.meta.resource_version.clear();
+            Some(Quiet::Secret(Box::new(view)))
+        }
+        Object::CaptCluster(_)
+        | Object::ControlPlane(_)
+        | Object::Template(_)
+        | Object::Apply(_)
+        | Object::Malformed(_) => None,
+    }
+}
+
+/// Which object `request` writes, and whether it deletes it.
+fn written(request: &Request) -> Option<(&ObjectKey, bool)> {
+    match request {
+        Request::Create { target, body: _ }
+        | Request::MergePatch { target, body: _ }
+        | Request::JsonPatch { target, operations: _ }
+        | Request::ApplyStatus { target, manager: _, body: _ } => Some((target, false)),
+        Request::Delete { target, uid: _ } => Some((target, true)),
+        Request::Get { target: _ } | Request::List { kind: _, selector: _ } => None,
+    }
+}
+
+/// Whether `answer` says that the object is gone: a Status answers a deletion that is complete, and
+/// an object that is being deleted goes with its last finalizer.
+fn is_gone(answer: &Value, deletes: bool) -> bool {
+    let metadata = &answer["metadata"];
+    let no_finalizer = metadata["finalizers"].as_array().is_none_or(Vec::is_empty);
+    (deletes && answer["kind"] == "Status") || (!metadata["deletionTimestamp"].is_null() && no_finalizer)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn apply(name: &str) -> ObjectKey {
+        ObjectKey::new(Kind::Apply, "ns", name)
+    }
+
+    fn object(kind: Kind, name: &str, version: u64, rest: Value) -> Kept {
+        let mut value = rest;
+        value["metadata"]["name"] = json!(name);
+        value["metadata"]["namespace"] = json!("ns");
+        value["metadata"]["uid"] = json!(format!("uid-{name}"));
+        value["metadata"]["resourceVersion"] = json!(version.to_string());
+        keep::from_value(kind, value)
+    }
+
+    fn an_apply(name: &str, version: u64) -> Kept {
+        let rest = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+            "spec": {"templateRef": {"name": "template"}},
+        });
+        object(Kind::Apply, name, version, rest)
+    }
+
+    /// Everything is served and listed; there is one apply, observed once.
+    fn cache() -> Cache {
+        let cache = Cache::new(BTreeSet::from(Kind::ALL), Settings::default());
+        assert_eq!(cache.applied(an_apply("a", 5)), BTreeSet::new(), "no pass before all lists are complete");
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            let listed = if kind == Kind::Apply { BTreeSet::from([apply("a")]) } else { BTreeSet::new() };
+            let woken = cache.listed(kind, &listed);
+            let last = index + 1 == Kind::ALL.len();
+            assert_eq!(woken, if last { listed_all() } else { BTreeSet::new() }, "{kind:?}");
+        }
+        assert!(matches!(cache.observe(&apply("a")), Observation::Complete(_)));
+        cache
+    }
+
+    fn listed_all() -> BTreeSet<ObjectKey> {
+        BTreeSet::from([apply("a")])
+    }
+
+    #[test]
+    fn what_a_pass_missed_starts_it_when_it_appears_and_when_it_goes() {
+        let cache = cache();
+        let template = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplate",
+            "spec": {"template": {"spec": {}}},
+        });
+        assert_eq!(cache.applied(object(Kind::Template, "template", 6, template.clone())), listed_all());
+        assert_eq!(cache.applied(object(Kind::Template, "other", 7, template)), BTreeSet::new());
+        let key = ObjectKey::new(Kind::Template, "ns", "template");
+        assert_eq!(cache.deleted(&key, 8), listed_all());
+        assert_eq!(cache.deleted(&key, 8), BTreeSet::new(), "it was gone already");
+    }
+
+    #[test]
+    fn an_object_that_a_new_list_lacks_is_an_event() {
+        let cache = cache();
+        assert_eq!(cache.listed(Kind::Apply, &BTreeSet::new()), listed_all());
+        assert!(matches!(cache.observe(&apply("a")), Observation::Gone));
+    }
+
+    #[test]
+    fn our_own_write_starts_passes_once_and_its_echo_starts_none() {
+        let cache = cache();
+        let request = Request::MergePatch { target: apply("a"), body: json!({}) };
+        let answer = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+            "metadata": {"name": "a", "namespace": "ns", "uid": "uid-a", "resourceVersion": "9"},
+            "spec": {"templateRef": {"name": "template"}},
+        });
+        assert_eq!(cache.answered(&request, answer), listed_all());
+        assert_eq!(cache.applied(an_apply("a", 9)), BTreeSet::new(), "the echo");
+        assert_eq!(cache.applied(an_apply("a", 10)), listed_all());
+    }
+
+    #[test]
+    fn an_object_goes_with_its_last_finalizer_and_with_a_completed_deletion() {
+        let answer = json!({"metadata": {"name": "a", "namespace": "ns", "resourceVersion": "9", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let last_finalizer = Request::JsonPatch { target: apply("a"), operations: vec![] };
+        let deletion = Request::Delete { target: apply("a"), uid: "uid-a".into() };
+        for (request, answer) in [(last_finalizer, answer), (deletion, json!({"kind": "Status", "status": "Success"}))]
+        {
+            let cache = cache();
+            assert_eq!(cache.answered(&request, answer), listed_all());
+            assert!(matches!(cache.observe(&apply("a")), Observation::Gone));
+        }
+    }
+
+    #[test]
+    fn a_status_that_core_rewrites_starts_no_pass() {
+        let cluster = |version, phase: &str, paused: bool| {
+            let rest = json!({"spec": {"paused": paused}, "status": {"phase": phase, "observedGeneration": version}});
+            match object(Kind::Cluster, "c", version, rest).object {
+                Object::Cluster(view) => Object::Cluster(view),
+                other => panic!("{other:?}"),
+            }
+        };
+        let known = cluster(1, "Pending", false);
+        assert!(!says_something_new(&known, &cluster(2, "Provisioning", false)));
+        assert!(says_something_new(&known, &cluster(3, "Pending", true)));
+    }
+
+    #[test]
+    fn an_api_that_is_not_served_has_no_objects_and_delays_nothing() {
+        let cache = Cache::new(BTreeSet::from([Kind::Apply]), Settings::default());
+        cache.applied(an_apply("a", 5));
+        assert_eq!(cache.listed(Kind::Apply, &listed_all()), listed_all());
+    }
+}

@@ -1,0 +1,205 @@
+//! The command line.
+//!
+//! Every flag can also be given as an environment variable; a flag wins.
+
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use capt_reconcile::object::{Kind, ObjectKey};
+use capt_status::{Span, Time};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+const CONNECTION: &str = "Connection";
+const SCOPE: &str = "Scope";
+const LIMITS: &str = "Limits";
+const LOGGING: &str = "Logging";
+
+/// Turns Cluster API clusters on EKS into Terraform Workspaces.
+#[derive(Debug, Parser)]
+#[command(name = "capt-operator", version, after_help = "Without a command it is `run`.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Reconciles the objects of a cluster until it is told to stop (default).
+    Run(RunArgs),
+    /// Prints what a pass over the given objects would write, and why.
+    ///
+    /// Exits with 0 if there is nothing to write, 2 if there is, 1 on bad input or usage.
+    Plan(PlanArgs),
+    /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
+    Crds,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the service account in a cluster].
+    #[arg(long, env = "CAPT_KUBECONFIG", value_name = "FILE", help_heading = CONNECTION)]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current one].
+    #[arg(long, env = "CAPT_CONTEXT", value_name = "NAME", help_heading = CONNECTION)]
+    pub context: Option<String>,
+    /// Look at this namespace only; cluster-scoped Workspaces are read in any case.
+    #[arg(long, env = "CAPT_NAMESPACE", value_name = "NAME", help_heading = SCOPE)]
+    pub namespace: Option<String>,
+    /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
+    #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t, help_heading = SCOPE)]
+    pub workspace_api: WorkspaceApiChoice,
+    /// Passes that run at the same time.
+    #[arg(long, env = "CAPT_CONCURRENCY", value_name = "N", default_value = "8", help_heading = LIMITS)]
+    pub concurrency: NonZeroUsize,
+    /// How long to wait for the answer to a request.
+    #[arg(long, env = "CAPT_WRITE_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = LIMITS)]
+    pub write_timeout: Duration,
+    /// Form of the log.
+    #[arg(long, env = "CAPT_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t, help_heading = LOGGING)]
+    pub log_format: LogFormat,
+    /// What to log: error, warn, info, debug, trace, or by module as in `info,capt_operator=debug`.
+    #[arg(long, env = "CAPT_LOG_LEVEL", value_name = "LEVEL", default_value = "info", value_parser = log_level, help_heading = LOGGING)]
+    pub log_level: String,
+}
+
+/// Flags of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// File with objects as YAML or JSON, many documents allowed; `-` is the standard input.
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The moment of the pass, as in 2026-01-31T12:00:00Z [default: now].
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<Time>,
+    /// An object of which nothing is known: KIND/NAMESPACE/NAME or KIND/NAME.
+    #[arg(long, value_name = "OBJECT", value_parser = object)]
+    pub unknown: Vec<ObjectKey>,
+    /// API in which new Workspaces are made; `auto` is the cluster-scoped one.
+    #[arg(long, value_name = "API", value_enum, default_value_t)]
+    pub workspace_api: WorkspaceApiChoice,
+    /// Form of the output.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
+/// API in which new Workspaces are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum WorkspaceApiChoice {
+    /// Whichever is served.
+    #[default]
+    Auto,
+    /// `tf.upbound.io`.
+    Cluster,
+    /// `tf.m.upbound.io`.
+    Namespaced,
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Form of the output of `plan`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Flags that belong to no command.
+pub const HELP_AND_VERSION: [&str; 4] = ["-h", "--help", "-V", "--version"];
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let span: Span = text.parse().map_err(|error: capt_status::time::ParseTimeError| error.to_string())?;
+    match u64::try_from(span.as_seconds()) {
+        Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
+        Ok(_) | Err(_) => Err("it must be at least 1s".to_owned()),
+    }
+}
+
+fn log_level(text: &str) -> Result<String, String> {
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn object(text: &str) -> Result<ObjectKey, String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let (kind, namespace, name) = match parts[..] {
+        [kind, name] => (kind, None, name),
+        [kind, namespace, name] => (kind, Some(namespace), name),
+        _ => return Err("write it as KIND/NAMESPACE/NAME or KIND/NAME".to_owned()),
+    };
+    if name.is_empty() || namespace == Some("") {
+        return Err("namespace and name must not be empty".to_owned());
+    }
+    // Both Workspaces have one name; whether a namespace is given tells them apart.
+    let found = Kind::ALL.into_iter().find(|known| {
+        known.name().eq_ignore_ascii_case(kind)
+            && match known {
+                Kind::Workspace(api) => api.is_namespaced() == namespace.is_some(),
+                Kind::Cluster
+                | Kind::CaptCluster
+                | Kind::CaptControlPlane
+                | Kind::Template
+                | Kind::Apply
+                | Kind::Secret => true,
+            }
+    });
+    match found {
+        Some(kind) => Ok(ObjectKey::new(kind, namespace.unwrap_or("default"), name)),
+        None => {
+            let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+            kinds.dedup();
+            Err(format!("a pass reads no `{kind}`; it reads {}", kinds.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_api::foreign::WorkspaceApi;
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn objects_are_named_by_kind_namespace_and_name() {
+        let key = |kind, namespace, name| Ok(ObjectKey::new(kind, namespace, name));
+        assert_eq!(object("secret/ns/s"), key(Kind::Secret, "ns", "s"));
+        assert_eq!(object("CAPTCluster/c"), key(Kind::CaptCluster, "default", "c"));
+        assert_eq!(object("Workspace/w"), key(Kind::Workspace(WorkspaceApi::Cluster), "", "w"));
+        assert_eq!(object("Workspace/ns/w"), key(Kind::Workspace(WorkspaceApi::Namespaced), "ns", "w"));
+        assert!(object("Pod/ns/p").unwrap_err().contains("WorkspaceTemplateApply"));
+        assert!(object("p").is_err() && object("Secret//s").is_err());
+    }
+
+    #[test]
+    fn a_timeout_is_at_least_a_second() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(duration("0s").is_err() && duration("-5s").is_err() && duration("soon").is_err());
+    }
+
+    #[test]
+    fn run_has_defaults() {
+        let Command::Run(args) = Cli::try_parse_from(["capt-operator", "run"]).unwrap().command else {
+            panic!("not run")
+        };
+        assert_eq!((args.concurrency.get(), args.write_timeout), (8, Duration::from_secs(10)));
+        assert_eq!((args.workspace_api, args.log_format), (WorkspaceApiChoice::Auto, LogFormat::Text));
+    }
+}

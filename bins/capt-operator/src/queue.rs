@@ -1,0 +1,279 @@
+//! When each pass runs: one at a time per object, never more than a bound at once, as soon as
+//! something happens or at the moment the last pass named, and later and later after failures.
+//!
+//! Plain data with the time as an argument; [`crate::scheduler`] drives it. It must not know what a
+//! pass does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use capt_reconcile::object::ObjectKey;
+use tokio::time::Instant;
+
+/// How a pass ended, as far as its next one depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing had to be written.
+    Settled {
+        /// When to look again, if no event comes first.
+        next: Option<Duration>,
+    },
+    /// Everything planned was written.
+    Wrote {
+        /// When to look again, if no event comes first.
+        next: Option<Duration>,
+    },
+    /// The view was stale: the event that corrects it is under way.
+    Stale,
+    /// Something else is in the way, or the API server refused or did not answer.
+    Failed,
+}
+
+/// First wait after a stale view; its cure is an event that is milliseconds away.
+const STALE_BASE: Duration = Duration::from_millis(50);
+/// Longest wait after stale views.
+const STALE_MAX: Duration = Duration::from_secs(10);
+/// First wait after a failure.
+const FAILED_BASE: Duration = Duration::from_secs(1);
+/// Longest wait after failures.
+const FAILED_MAX: Duration = Duration::from_mins(5);
+/// Passes in a row that may write. More than a life of an object needs between two passes that find
+/// nothing to do; a pass that never comes to rest is slowed down instead of writing at full speed.
+const WRITES_IN_A_ROW: u32 = 16;
+
+/// What is remembered of an object between its passes.
+#[derive(Debug, Default)]
+struct Record {
+    /// Failures in a row.
+    failures: u32,
+    /// Passes in a row that wrote.
+    writes: u32,
+    /// Not to be started before, whatever happens.
+    floor: Option<Instant>,
+    /// When the next pass is due.
+    due: Option<Instant>,
+    /// A pass is under way.
+    running: bool,
+}
+
+/// The passes that are due, waiting or running.
+#[derive(Debug)]
+pub struct Queue {
+    records: BTreeMap<ObjectKey, Record>,
+    due: BTreeSet<(Instant, ObjectKey)>,
+    running: usize,
+    concurrency: usize,
+}
+
+impl Queue {
+    /// An empty queue that runs at most `concurrency` passes at once.
+    pub const fn new(concurrency: usize) -> Self {
+        Self { records: BTreeMap::new(), due: BTreeSet::new(), running: 0, concurrency }
+    }
+
+    /// Something happened that concerns the pass of `key`: it is due at once, or right after the
+    /// one that is running. Any number of calls before it starts makes one pass.
+    pub fn wake(&mut self, key: ObjectKey, now: Instant) {
+        self.schedule(key, now);
+    }
+
+    fn schedule(&mut self, key: ObjectKey, at: Instant) {
+        let record = self.records.entry(key.clone()).or_default();
+        let at = record.floor.map_or(at, |floor| floor.max(at));
+        if record.due.is_some_and(|due| due <= at) {
+            return;
+        }
+        let before = record.due.replace(at);
+        if !record.running {
+            if let Some(before) = before {
+                self.due.remove(&(before, key.clone()));
+            }
+            self.due.insert((at, key));
+        }
+    }
+
+    /// The object whose pass is to be started now, if one is due and there is room.
+    pub fn start(&mut self, now: Instant) -> Option<ObjectKey> {
+        if self.running >= self.concurrency || self.due.first()?.0 > now {
+            return None;
+        }
+        let (_, key) = self.due.pop_first()?;
+        let record = self.records.entry(key.clone()).or_default();
+        record.due = None;
+        record.running = true;
+        self.running += 1;
+        Some(key)
+    }
+
+    /// When a pass is due that can be started; absent while only an event or the end of a running
+    /// pass can change anything.
+    pub fn next_due(&self) -> Option<Instant> {
+        if self.running >= self.concurrency { None } else { self.due.first().map(|(at, _)| *at) }
+    }
+
+    /// How many passes are under way.
+    pub const fn running(&self) -> usize {
+        self.running
+    }
+
+    /// The pass of `key` ended. Returns after how long it runs again if nothing happens before.
+    pub fn finish(&mut self, key: ObjectKey, verdict: Verdict, now: Instant) -> Option<Duration> {
+        let record = self.records.entry(key.clone()).or_default();
+        if record.running {
+            record.running = false;
+            self.running -= 1;
+        }
+        let (wait, failures, writes) = match verdict {
+            Verdict::Settled { next } => (next, 0, 0),
+            Verdict::Wrote { next } => (next, 0, record.writes.saturating_add(1)),
+            Verdict::Stale => (
+                Some(backoff(STALE_BASE, STALE_MAX, record.failures)),
+                record.failures.saturating_add(1),
+                record.writes,
+            ),
+            Verdict::Failed => (
+                Some(backoff(FAILED_BASE, FAILED_MAX, record.failures)),
+                record.failures.saturating_add(1),
+                record.writes,
+            ),
+        };
+        record.failures = failures;
+        record.writes = writes;
+        record.floor = writes
+            .checked_sub(WRITES_IN_A_ROW)
+            .and_then(|excess| now.checked_add(backoff(FAILED_BASE, FAILED_MAX, excess)));
+        let woken = record.due.take();
+        let at = wait.and_then(|wait| now.checked_add(wait));
+        match woken.into_iter().chain(at).min() {
+            Some(at) => self.schedule(key, at),
+            // Nothing to remember: the object is at rest, or gone.
+            None if failures == 0 && writes == 0 => {
+                self.records.remove(&key);
+            }
+            None => {}
+        }
+        wait
+    }
+}
+
+fn backoff(base: Duration, max: Duration, failures: u32) -> Duration {
+    base.saturating_mul(1 << failures.min(16)).min(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_reconcile::object::Kind;
+
+    use super::*;
+
+    const SETTLED: Verdict = Verdict::Settled { next: None };
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Kind::Apply, "ns", name)
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn many_wakes_make_one_pass() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        queue.wake(key("a"), now);
+        queue.wake(key("a"), now);
+        assert_eq!(queue.start(now), Some(key("a")));
+        assert_eq!(queue.start(now), None);
+        queue.finish(key("a"), SETTLED, now);
+        assert_eq!(queue.start(now), None);
+        assert!(queue.records.is_empty(), "an object at rest takes no memory");
+    }
+
+    #[test]
+    fn what_happens_during_a_pass_makes_another_right_after_it() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        queue.wake(key("a"), now);
+        assert_eq!(queue.start(now), Some(key("a")));
+        queue.wake(key("a"), now);
+        assert_eq!(queue.start(now), None, "never two of one object");
+        queue.finish(key("a"), Verdict::Settled { next: Some(seconds(60)) }, now);
+        assert_eq!(queue.start(now), Some(key("a")));
+    }
+
+    #[test]
+    fn no_more_run_than_allowed_and_the_oldest_goes_first() {
+        let (mut queue, now) = (Queue::new(1), Instant::now());
+        queue.wake(key("b"), now);
+        queue.wake(key("a"), now + seconds(1));
+        let later = now + seconds(2);
+        assert_eq!(queue.start(later), Some(key("b")));
+        assert_eq!((queue.start(later), queue.next_due()), (None, None), "full");
+        queue.finish(key("b"), SETTLED, later);
+        assert_eq!(queue.start(later), Some(key("a")));
+    }
+
+    #[test]
+    fn the_moment_that_a_pass_names_is_kept_and_an_event_comes_before_it() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        let deadline = Verdict::Settled { next: Some(seconds(60)) };
+        queue.wake(key("a"), now);
+        queue.start(now);
+        queue.finish(key("a"), deadline, now);
+        assert_eq!(queue.next_due(), Some(now + seconds(60)));
+        queue.wake(key("a"), now + seconds(1));
+        assert_eq!(queue.start(now + seconds(1)), Some(key("a")));
+        queue.finish(key("a"), SETTLED, now + seconds(1));
+        assert_eq!(queue.next_due(), None, "the last pass says when, not an earlier one");
+    }
+
+    #[test]
+    fn failures_wait_longer_and_longer_up_to_five_minutes_and_a_success_forgets_them() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        let waits: Vec<_> = (0..12)
+            .map(|_| {
+                queue.wake(key("a"), now);
+                queue.start(now);
+                queue.finish(key("a"), Verdict::Failed, now).unwrap().as_secs()
+            })
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+        queue.wake(key("a"), now);
+        queue.start(now);
+        queue.finish(key("a"), SETTLED, now);
+        queue.wake(key("a"), now);
+        queue.start(now);
+        assert_eq!(queue.finish(key("a"), Verdict::Failed, now), Some(seconds(1)));
+    }
+
+    #[test]
+    fn a_stale_view_waits_for_the_event_that_corrects_it_but_not_long() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        queue.wake(key("a"), now);
+        queue.start(now);
+        assert_eq!(queue.finish(key("a"), Verdict::Stale, now), Some(Duration::from_millis(50)));
+        assert_eq!(queue.start(now), None);
+        queue.wake(key("a"), now);
+        assert_eq!(queue.start(now), Some(key("a")), "the event came first");
+    }
+
+    #[test]
+    fn an_object_that_never_comes_to_rest_is_slowed_down_whatever_wakes_it() {
+        let (mut queue, now) = (Queue::new(8), Instant::now());
+        let mut passes = 0;
+        queue.wake(key("a"), now);
+        while queue.start(now).is_some() {
+            passes += 1;
+            queue.wake(key("a"), now);
+            queue.finish(key("a"), Verdict::Wrote { next: None }, now);
+            assert!(passes < 100, "spins");
+        }
+        assert_eq!(passes, WRITES_IN_A_ROW);
+        queue.wake(key("a"), now);
+        assert_eq!(queue.next_due(), Some(now + seconds(1)));
+        assert_eq!(queue.start(now + seconds(1)), Some(key("a")));
+        queue.finish(key("a"), SETTLED, now + seconds(1));
+        queue.wake(key("a"), now + seconds(1));
+        assert_eq!(queue.start(now + seconds(1)), Some(key("a")), "rest ends it");
+    }
+}

@@ -1,0 +1,67 @@
+//! Notices that the API server serves other kinds than at the start, for example since the
+//! Terraform provider was installed later. One watch of the CRDs' metadata; nothing is kept of it.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client,
+    core::PartialObjectMeta,
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use tokio::time::sleep;
+
+use crate::discovery::{Served, discover};
+
+/// Groups whose CRDs matter.
+const GROUPS: [&str; 5] = [
+    ".cluster.x-k8s.io",
+    ".infrastructure.cluster.x-k8s.io",
+    ".controlplane.cluster.x-k8s.io",
+    ".tf.upbound.io",
+    ".tf.m.upbound.io",
+];
+/// A change of a CRD shows in what is served a moment later.
+const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// Returns once something else is served than `served`.
+pub async fn wait(client: Client, served: Served, patience: Duration) {
+    let crds: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client.clone());
+    let mut events = std::pin::pin!(watcher(crds, watcher::Config::default()).default_backoff());
+    while let Some(event) = events.next().await {
+        let matters = match event {
+            Ok(Event::Apply(crd) | Event::Delete(crd)) => {
+                let name = crd.metadata.name.unwrap_or_default();
+                GROUPS.iter().any(|group| name.ends_with(group))
+            }
+            // What changed between the last look and the start of this watch.
+            Ok(Event::InitDone) => true,
+            Ok(Event::Init | Event::InitApply(_)) => false,
+            Err(error) => {
+                tracing::warn!(%error, "the watch of CRDs failed and is opened again");
+                false
+            }
+        };
+        if matters && changed(&client, &served, patience).await {
+            return;
+        }
+    }
+}
+
+async fn changed(client: &Client, served: &Served, patience: Duration) -> bool {
+    for delay in DELAYS {
+        sleep(delay).await;
+        match discover(client, patience).await {
+            Ok(now) if now == *served => {}
+            // Also when our own CRDs are gone: then the start waits for them.
+            Ok(_) | Err(crate::discovery::Error::MissingCrds { .. }) => return true,
+            // The API server does not answer; the watches say so.
+            Err(crate::discovery::Error::Timeout(_) | crate::discovery::Error::Api(_)) => {}
+        }
+    }
+    false
+}
