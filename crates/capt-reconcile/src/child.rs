@@ -80,8 +80,8 @@ impl Child {
             let namespace = reference["namespace"].as_str().unwrap_or(&namespace);
             Some(view.secret(namespace, name))
         });
-        let owned = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
-        Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned, claim, secret }
+        let belongs = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
+        Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned: belongs, claim, secret }
     }
 
     /// Whether nothing may be concluded about the child.

@@ -54,6 +54,11 @@ impl Writer {
         self.plan.actions.iter().any(|action| action.target == *target)
     }
 
+    /// Says why there is nothing to write, or what is waited for.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.plan.note = note.into();
+    }
+
     /// The plan so far, for everything that is no action.
     pub const fn plan(&mut self) -> &mut Plan {
         &mut self.plan

@@ -60,7 +60,7 @@ pub fn write<S: Status>(
             true
         }
         Err(error) => {
-            writer.plan().note = format!("status cannot be written as JSON: {error}");
+            writer.note(format!("status cannot be written as JSON: {error}"));
             false
         }
     }
@@ -93,7 +93,7 @@ pub fn write_paused<S: Status>(
             true
         }
         Err(error) => {
-            writer.plan().note = format!("status cannot be written as JSON: {error}");
+            writer.note(format!("status cannot be written as JSON: {error}"));
             false
         }
     }

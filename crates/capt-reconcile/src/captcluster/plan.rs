@@ -55,7 +55,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     }
     if let Some(message) = &observed.paused {
         status::write_paused(&mut writer, CAPTCLUSTER_MANAGER, &stored, message, &CONDITIONS, generation, now);
-        writer.plan().note = format!("paused: {message}");
+        writer.note(format!("paused: {message}"));
         return writer.finish();
     }
     if observed.cluster.is_unknown() || observed.vpc.is_unknown() {
@@ -72,21 +72,18 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         Some(_) => Owner::Known,
         None => Owner::Missing,
     };
-    let found = match observed.cluster.present() {
-        Some(cluster) => {
-            let writes_spec = prepare(observed, &mut writer);
-            // Our own write of the spec raises the generation by one; the status that follows in this
-            // plan is about that one.
-            generation += i64::from(writes_spec);
-            vpc(observed, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
-        }
-        None => {
-            let message = match meta::owner_cluster_name(captcluster) {
-                Some(name) => format!("waiting for Cluster {name} to exist"),
-                None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
-            };
-            Vpc::pending(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
-        }
+    let found = if let Some(cluster) = observed.cluster.present() {
+        let writes_spec = prepare(observed, &mut writer);
+        // Our own write of the spec raises the generation by one; the status that follows in this
+        // plan is about that one.
+        generation += i64::from(writes_spec);
+        vpc(observed, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
+    } else {
+        let message = match meta::owner_cluster_name(captcluster) {
+            Some(name) => format!("waiting for Cluster {name} to exist"),
+            None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
+        };
+        Vpc::pending(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
     };
     found.record(observed, &mut wanted);
     let facts = Facts {
@@ -112,7 +109,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         machine::verdicts(state, wanted.ready, &found.cause, condition::is_true(&stored.conditions, "Available"));
     verdicts.extend(own_verdicts(&found, owner, wanted.ready));
     writer.plan().state = Some(state);
-    writer.plan().note = if state == State::Ready { "VPC ready".to_owned() } else { found.cause.message.clone() };
+    writer.note(if state == State::Ready { "VPC ready".to_owned() } else { found.cause.message.clone() });
     if state == State::Ready && stored.state != Some(State::Ready) {
         let note = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
         writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
@@ -318,12 +315,12 @@ fn spec_hash(captcluster: &capt_api::CAPTCluster) -> String {
 fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, now: Time) -> Plan {
     let captcluster = observed.captcluster.as_ref();
     let Some(operations) = meta::remove_finalizer(captcluster, CAPTCLUSTER_FINALIZER) else {
-        writer.plan().note = "being deleted; our finalizer is gone".to_owned();
+        writer.note("being deleted; our finalizer is gone");
         return writer.finish();
     };
     writer.plan().state = Some(State::Deleting);
     let Some(planes) = &observed.control_planes else {
-        writer.plan().note = "being deleted; the control planes are not known yet".to_owned();
+        writer.note("being deleted; the control planes are not known yet");
         return writer.finish();
     };
     let message = if let Some(plane) = planes.first() {
@@ -345,7 +342,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         if observed.vpc.delete(&mut writer, "the CAPTCluster is being deleted and no control plane is left") {
             let action = writer.own(Op::JsonPatch { operations }, "the VPC's apply is gone");
             action.unless = vec![observed.vpc.must_be_gone(captcluster)];
-            "the VPC's apply is gone".clone_into(&mut writer.plan().note);
+            writer.note("the VPC's apply is gone");
             return writer.finish();
         }
         format!("waiting for {} to be deleted", observed.vpc.key)
@@ -365,6 +362,6 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
     ]);
     status::write(&mut writer, CAPTCLUSTER_MANAGER, stored, wanted, verdicts, generation, now);
-    writer.plan().note = cause.message;
+    writer.note(cause.message);
     writer.finish()
 }

@@ -82,7 +82,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             generation,
             now,
         );
-        writer.plan().note = format!("paused: {message}");
+        writer.note(format!("paused: {message}"));
         return writer.finish();
     }
     if meta::is_deleting(control_plane) {
@@ -124,7 +124,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let state = machine::state(&facts);
     let (wanted, verdicts) = report::status(observed, &stored, &found, state, generation);
     writer.plan().state = Some(state);
-    writer.plan().note = if state == State::Ready { "ready".to_owned() } else { found.cause.message.clone() };
+    writer.note(if state == State::Ready { "ready".to_owned() } else { found.cause.message.clone() });
     if state == State::Ready && stored.state != Some(State::Ready) {
         let note = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
         writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
@@ -332,13 +332,13 @@ fn connection_key(workspace: &WorkspaceView, control_plane: &CAPTControlPlane) -
 fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStatus, now: Time) -> Plan {
     let control_plane = observed.control_plane.as_ref();
     let Some(operations) = meta::remove_finalizer(control_plane, CONTROL_PLANE_FINALIZER) else {
-        writer.plan().note = "being deleted; our finalizer is gone".to_owned();
+        writer.note("being deleted; our finalizer is gone");
         return writer.finish();
     };
     writer.plan().state = Some(State::Deleting);
     let children = [&observed.kubeconfig, &observed.eks];
     if children.iter().any(|child| matches!(child.apply, Seen::Unknown)) {
-        writer.plan().note = "being deleted; its applies are not known yet".to_owned();
+        writer.note("being deleted; its applies are not known yet");
         return writer.finish();
     }
     let mut left = Vec::new();
@@ -350,7 +350,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
     if left.is_empty() {
         let action = writer.own(Op::JsonPatch { operations }, "its applies are gone");
         action.unless = children.map(|child| child.must_be_gone(control_plane)).into();
-        "its applies are gone".clone_into(&mut writer.plan().note);
+        writer.note("its applies are gone");
         return writer.finish();
     }
     let cause = Cause::new(reasons::WAITING_FOR_DELETION, format!("waiting for {} to be deleted", left.join(", ")));
@@ -367,6 +367,6 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         None => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
     }));
     status::write(&mut writer, CONTROL_PLANE_MANAGER, stored, wanted, verdicts, generation, now);
-    writer.plan().note = cause.message;
+    writer.note(cause.message);
     writer.finish()
 }

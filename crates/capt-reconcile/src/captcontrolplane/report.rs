@@ -193,8 +193,8 @@ fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) ->
     let latch = |type_, is_so: bool, so: &'static str| {
         if is_so { Verdict::new(type_, true, so, "") } else { because(type_, ConditionStatus::False) }
     };
-    let part = |type_, part: Result<(), &Cause>, so: &'static str| match part {
-        Ok(()) => Verdict::new(type_, true, so, ""),
+    let part = |type_, part: Result<&(), &Cause>, so: &'static str| match part {
+        Ok(&()) => Verdict::new(type_, true, so, ""),
         Err(cause) => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
     };
     let is_creating = matches!(
@@ -243,7 +243,7 @@ fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) ->
         if found.ready.is_none() && wanted.secrets_ready {
             Verdict::new("SecretsReady", true, reasons::AVAILABLE, "")
         } else {
-            part("SecretsReady", found.secrets.as_ref().map(|()| ()), reasons::AVAILABLE)
+            part("SecretsReady", found.secrets.as_ref(), reasons::AVAILABLE)
         },
         if is_creating && wanted.ready {
             because("RollingOut", ConditionStatus::True)

@@ -49,7 +49,7 @@ fn own(control_plane: &CAPTControlPlane, region: String) -> BTreeMap<String, Str
         variables.insert("endpoint_private_access".to_owned(), access.private.unwrap_or_default().to_string());
         variables.insert("public_access_cidrs".to_owned(), json!(access.public_cidrs).to_string());
     }
-    let addons = config.map(|config| json!(config.addons)).unwrap_or_else(|| json!([]));
+    let addons = config.map_or_else(|| json!([]), |config| json!(config.addons));
     variables.insert("addons".to_owned(), addons.to_string());
     for (key, value) in &control_plane.spec.additional_tags {
         variables.insert(format!("tags_{key}"), value.clone());

@@ -46,7 +46,7 @@ pub fn difference(rendered: &Value, live: &Value) -> Option<Difference> {
     if !for_provider.is_empty() {
         patch.insert("forProvider".to_owned(), Value::Object(for_provider));
     }
-    (!patch.is_empty()).then(|| Difference { patch: Value::Object(patch), fields })
+    (!patch.is_empty()).then_some(Difference { patch: Value::Object(patch), fields })
 }
 
 fn changes(

@@ -126,11 +126,8 @@ fn namespaced(spec: &mut Value, namespace: &str, template: &str) -> Result<(), R
     if fields.contains_key("publishConnectionDetailsTo") {
         return unsupported("publishConnectionDetailsTo", "use writeConnectionSecretToRef");
     }
-    match fields.remove("deletionPolicy").as_ref().and_then(Value::as_str) {
-        Some("Orphan") => {
-            fields.insert("managementPolicies".to_owned(), json!(["Observe", "Create", "Update", "LateInitialize"]));
-        }
-        Some(_) | None => {}
+    if let Some("Orphan") = fields.remove("deletionPolicy").as_ref().and_then(Value::as_str) {
+        fields.insert("managementPolicies".to_owned(), json!(["Observe", "Create", "Update", "LateInitialize"]));
     }
     if let Some(reference) = fields.get_mut("providerConfigRef").and_then(Value::as_object_mut) {
         if reference.contains_key("policy") {

@@ -19,10 +19,10 @@ use crate::{
     reasons, status,
 };
 
-pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: WorkspaceTemplateApplyStatus, now: Time) -> Plan {
+pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTemplateApplyStatus, now: Time) -> Plan {
     let apply = observed.apply.as_ref();
     let Some(operations) = meta::remove_finalizer(apply, APPLY_FINALIZER) else {
-        writer.plan().note = "being deleted; our finalizer is gone".to_owned();
+        writer.note("being deleted; our finalizer is gone");
         return writer.finish();
     };
     let retained = apply.spec.retain_workspace_on_delete == Some(true);
@@ -35,15 +35,15 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: WorkspaceTem
         };
         let action = writer.own(Op::JsonPatch { operations }, reason.clone());
         if !retained {
-            action.unless = live_reads(observed, &stored);
+            action.unless = live_reads(observed, stored);
         }
-        writer.plan().note = reason;
+        writer.note(reason);
         return writer.finish();
     };
     let name = &workspace.meta.name;
     let cause = match &observed.dependents {
         None => {
-            writer.plan().note = "being deleted; who depends on it is not known yet".to_owned();
+            writer.note("being deleted; who depends on it is not known yet");
             return writer.finish();
         }
         Some(dependents) if !dependents.is_empty() => {
@@ -84,8 +84,8 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: WorkspaceTem
         Verdict::new("Paused", false, "NotPaused", ""),
         Verdict::new("Deleting", true, cause.reason, cause.message.clone()),
     ];
-    status::write(&mut writer, APPLY_MANAGER, &stored, wanted, verdicts, meta::generation(apply), now);
-    writer.plan().note = cause.message;
+    status::write(&mut writer, APPLY_MANAGER, stored, wanted, verdicts, meta::generation(apply), now);
+    writer.note(cause.message);
     writer.finish()
 }
 

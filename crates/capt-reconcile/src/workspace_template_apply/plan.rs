@@ -52,14 +52,14 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let mut writer = Writer::new(key.clone(), &apply.metadata);
     if let Some(message) = &observed.paused {
         status::write_paused(&mut writer, APPLY_MANAGER, &stored, message, &CONDITIONS, generation, now);
-        writer.plan().note = format!("paused: {message}");
+        writer.note(format!("paused: {message}"));
         return writer.finish();
     }
     if observed.claim.is_unknown() {
         return Plan::nothing(key, format!("{} is not known yet", observed.claim.key));
     }
     if meta::is_deleting(apply) {
-        return delete::plan(observed, writer, stored, now);
+        return delete::plan(observed, writer, &stored, now);
     }
     if !meta::has_finalizer(apply, APPLY_FINALIZER) {
         let mut operations = meta::add_finalizer(apply, APPLY_FINALIZER);
@@ -105,7 +105,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     if let (true, Some(query), Some(last)) = (written, regressive, writer.plan().actions.last_mut()) {
         last.unless.push(query);
     }
-    writer.plan().note = note;
+    writer.note(note);
     writer.finish()
 }
 
