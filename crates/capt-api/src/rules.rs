@@ -151,19 +151,16 @@ pub(crate) fn version_does_not_go_back() -> Rule {
     .message("version cannot go below the version that runs (status.version), EKS has no downgrade: write that version or a newer one")
 }
 
-/// The shortest cycle there is; longer ones need other objects and become a condition.
+/// The shortest cycle there is; longer ones need other objects and become a condition. The list is
+/// compared as a whole, since the API server cannot tell what a walk over an old list costs.
 pub(crate) fn no_wait_for_itself() -> Rule {
-    let waits_for_itself = |object: &str| {
-        format!(
-            "{object}.spec.waitForWorkspaces.exists(other, other.name == {object}.metadata.name && \
-             (!has(other.namespace) || other.namespace == ''))"
-        )
-    };
-    let (new, old) = (waits_for_itself("self"), waits_for_itself("oldSelf.value()"));
-    Rule::new(format!(
-        "!has(self.spec) || !has(self.spec.waitForWorkspaces) || !{new} || \
-         (oldSelf.hasValue() && has(oldSelf.value().spec) && has(oldSelf.value().spec.waitForWorkspaces) && {old})"
-    ))
+    Rule::new(
+        "!has(self.spec) || !has(self.spec.waitForWorkspaces) || \
+         !self.spec.waitForWorkspaces.exists(other, other.name == self.metadata.name && \
+         (!has(other.namespace) || other.namespace == '')) || \
+         (oldSelf.hasValue() && has(oldSelf.value().spec) && has(oldSelf.value().spec.waitForWorkspaces) && \
+         oldSelf.value().spec.waitForWorkspaces == self.spec.waitForWorkspaces)",
+    )
     .optional_old_self(true)
     .field_path(".spec.waitForWorkspaces")
     .message("waitForWorkspaces names this apply itself, which would wait for ever: remove that entry")
