@@ -1,0 +1,233 @@
+//! The API server: objects, versions, preconditions, finalizers, garbage collection.
+//!
+//! Answers [`Request`]s as kube-apiserver does, as far as the executor sends them: uid and
+//! resourceVersion, generation, status apart from spec, no new version for a write that changes
+//! nothing, 404, 409 and AlreadyExists, merge patch, JSON patch, apply of the status by one manager
+//! per object, deletionTimestamp while there are finalizers, owners' children collected after them.
+
+use std::collections::BTreeMap;
+
+use capt_reconcile::{
+    executor::{Refusal, Request, Response},
+    object::{Kind, ObjectKey},
+};
+use capt_status::Time;
+use serde_json::{Value, json};
+
+/// A change that a watch would deliver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Which object.
+    pub key: ObjectKey,
+    /// Version of the change.
+    pub resource_version: u64,
+    /// The object; `None` if it is gone.
+    pub object: Option<Value>,
+}
+
+/// The API server.
+#[derive(Debug, Default)]
+pub struct Api {
+    objects: BTreeMap<ObjectKey, Value>,
+    version: u64,
+    uids: u64,
+    changes: Vec<Change>,
+    /// Virtual wall clock.
+    pub now: Time,
+}
+
+impl Api {
+    /// The object at `key`.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    /// The keys of all objects.
+    pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.objects.keys()
+    }
+
+    /// Changes since `seen` changes had been taken.
+    pub fn changes(&self, seen: usize) -> &[Change] {
+        self.changes.get(seen..).unwrap_or_default()
+    }
+
+    /// Carries out a request.
+    pub fn respond(&mut self, request: &Request) -> Response {
+        match request {
+            Request::Create { target, body } => self.create(target, body.clone()),
+            Request::MergePatch { target, body } => self.update(target, &body["metadata"], |object| {
+                json_patch::merge(object, body);
+                Ok(())
+            }),
+            Request::JsonPatch { target, operations } => {
+                let Ok(patch) = serde_json::from_value::<json_patch::Patch>(json!(operations)) else {
+                    return refuse(400, "BadRequest", "not a JSON patch");
+                };
+                let version = operations
+                    .iter()
+                    .find(|operation| operation["path"] == "/metadata/resourceVersion")
+                    .map_or(Value::Null, |operation| operation["value"].clone());
+                self.update(target, &json!({"resourceVersion": version}), |object| {
+                    json_patch::patch(object, &patch).map_err(|error| error.to_string())
+                })
+            }
+            Request::ApplyStatus { target, manager: _, body } => self.update(target, &body["metadata"], |object| {
+                apply_status(object, &body["status"]);
+                Ok(())
+            }),
+            Request::Delete { target, uid } => self.delete(target, Some(uid)),
+            Request::Get { target } => match self.objects.get(target) {
+                Some(object) => Response::Object(object.clone()),
+                None => not_found(target),
+            },
+            Request::List { kind, selector } => {
+                let (label, value) = selector.split_once('=').unwrap_or((selector, ""));
+                let items = self.objects.iter().filter(|(key, object)| {
+                    key.kind == *kind && object["metadata"]["labels"].get(label) == Some(&json!(value))
+                });
+                Response::Items(items.map(|(_, object)| object.clone()).collect())
+            }
+        }
+    }
+
+    /// POST of an object that a user or another controller makes.
+    pub fn create(&mut self, key: &ObjectKey, mut object: Value) -> Response {
+        if self.objects.contains_key(key) {
+            return refuse(409, "AlreadyExists", &format!("{key} already exists"));
+        }
+        self.uids += 1;
+        object["metadata"]["uid"] = json!(format!("uid-{}", self.uids));
+        object["metadata"]["generation"] = json!(1);
+        object["metadata"]["creationTimestamp"] = json!(self.now);
+        // A POST does not write a status.
+        if let (true, Some(fields)) = (has_status(key.kind), object.as_object_mut()) {
+            fields.remove("status");
+        }
+        Response::Object(self.store(key, object))
+    }
+
+    /// PATCH that another controller makes; `edit` changes the object, spec and status alike.
+    pub fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) -> Response {
+        self.update(key, &Value::Null, |object| {
+            edit(object);
+            Ok(())
+        })
+    }
+
+    /// DELETE by a user or another controller.
+    pub fn delete(&mut self, key: &ObjectKey, uid: Option<&str>) -> Response {
+        let Some(object) = self.objects.get(key) else { return not_found(key) };
+        if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
+            return refuse(409, "Conflict", "the uid in the precondition is another one");
+        }
+        let mut object = object.clone();
+        if finalizers(&object).is_empty() {
+            return self.remove(key, object);
+        }
+        if object["metadata"]["deletionTimestamp"].is_null() {
+            object["metadata"]["deletionTimestamp"] = json!(self.now);
+            object["metadata"]["generation"] = json!(object["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
+            return Response::Object(self.store(key, object));
+        }
+        Response::Object(object)
+    }
+
+    fn update(
+        &mut self,
+        key: &ObjectKey,
+        precondition: &Value,
+        edit: impl FnOnce(&mut Value) -> Result<(), String>,
+    ) -> Response {
+        let Some(before) = self.objects.get(key).cloned() else { return not_found(key) };
+        for field in ["uid", "resourceVersion"] {
+            if precondition[field].is_string() && precondition[field] != before["metadata"][field] {
+                return refuse(409, "Conflict", &format!("the object has been modified: {field} differs"));
+            }
+        }
+        let mut after = before.clone();
+        if let Err(message) = edit(&mut after) {
+            return refuse(422, "Invalid", &message);
+        }
+        if after == before {
+            return Response::Object(before);
+        }
+        if after["spec"] != before["spec"] {
+            after["metadata"]["generation"] = json!(before["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
+        }
+        if !after["metadata"]["deletionTimestamp"].is_null() && finalizers(&after).is_empty() {
+            return self.remove(key, after);
+        }
+        Response::Object(self.store(key, after))
+    }
+
+    fn store(&mut self, key: &ObjectKey, mut object: Value) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.objects.insert(key.clone(), object.clone());
+        self.changes.push(Change { key: key.clone(), resource_version: self.version, object: Some(object.clone()) });
+        object
+    }
+
+    fn remove(&mut self, key: &ObjectKey, object: Value) -> Response {
+        self.version += 1;
+        self.objects.remove(key);
+        self.changes.push(Change { key: key.clone(), resource_version: self.version, object: None });
+        let owner = object["metadata"]["uid"].clone();
+        let children: Vec<ObjectKey> = self
+            .objects
+            .iter()
+            .filter(|(_, child)| {
+                let owners = child["metadata"]["ownerReferences"].as_array();
+                owners.is_some_and(|owners| {
+                    !owners.is_empty() && owners.iter().all(|reference| reference["uid"] == owner)
+                })
+            })
+            .map(|(key, _)| key.clone())
+            .collect();
+        for child in children {
+            self.delete(&child, None);
+        }
+        Response::Object(object)
+    }
+}
+
+fn has_status(kind: Kind) -> bool {
+    match kind {
+        Kind::Secret => false,
+        Kind::Cluster
+        | Kind::CaptCluster
+        | Kind::CaptControlPlane
+        | Kind::Template
+        | Kind::Apply
+        | Kind::Workspace(_) => true,
+    }
+}
+
+fn finalizers(object: &Value) -> &[Value] {
+    object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What an apply by the only manager leaves: its own fields, and the conditions of other writers.
+fn apply_status(object: &mut Value, status: &Value) {
+    let mut status = status.clone();
+    let applied = status["conditions"].as_array().cloned().unwrap_or_default();
+    let is_applied = |type_: &Value| applied.iter().any(|condition| condition["type"] == *type_);
+    let stored = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let foreign = stored.into_iter().filter(|condition| {
+        condition["type"].as_str().is_some_and(|type_| type_.contains('/')) && !is_applied(&condition["type"])
+    });
+    let conditions: Vec<Value> = applied.iter().cloned().chain(foreign).collect();
+    if !conditions.is_empty() {
+        status["conditions"] = json!(conditions);
+    }
+    object["status"] = status;
+}
+
+fn not_found(key: &ObjectKey) -> Response {
+    refuse(404, "NotFound", &format!("{key} not found"))
+}
+
+fn refuse(code: u16, reason: &str, message: &str) -> Response {
+    Response::Refused(Refusal { code, reason: reason.to_owned(), message: message.to_owned() })
+}

@@ -1,0 +1,179 @@
+//! CAPT's passes over the simulated world, as the operator runs them: an event starts the passes
+//! that have read what it is about, and a pass goes through the same executor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use capt_reconcile::{
+    executor::{Executor, Outcome, Request, Response, Step},
+    object::{Kind, Object, ObjectKey},
+    pass::{self, KINDS, Observation, Settings},
+    plan::{Event, Plan},
+    world::{Coverage, Read, View, World},
+};
+use capt_status::Span;
+use serde_json::Value;
+
+use crate::{
+    api::{Api, Change},
+    core,
+    provider::{self, Outputs},
+};
+
+/// Most rounds before a run counts as a loop.
+const MAX_ROUNDS: usize = 500;
+
+/// A world with CAPT, core and the provider in it.
+pub struct Simulation {
+    /// The API server.
+    pub api: Api,
+    /// Every request that CAPT made, with how it was answered.
+    pub requests: Vec<(Request, Result<(), u16>)>,
+    /// Every event that CAPT published, with the object it is about.
+    pub events: Vec<(ObjectKey, Event)>,
+    settings: Settings,
+    world: World,
+    seen: usize,
+    reads: BTreeMap<ObjectKey, BTreeSet<Read>>,
+    terraform: Box<dyn Fn(&Value) -> Outputs>,
+}
+
+impl Simulation {
+    /// A world in which Terraform puts out what `terraform` says of a Workspace.
+    pub fn new(settings: Settings, terraform: impl Fn(&Value) -> Outputs + 'static) -> Self {
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            world.set_coverage(kind, Coverage::Cached);
+        }
+        Self {
+            api: Api::default(),
+            requests: Vec::new(),
+            events: Vec::new(),
+            settings,
+            world,
+            seen: 0,
+            reads: BTreeMap::new(),
+            terraform: Box::new(terraform),
+        }
+    }
+
+    /// Runs core, the provider and CAPT until nobody writes any more; false if that never happens.
+    pub fn run(&mut self) -> bool {
+        for _ in 0..MAX_ROUNDS {
+            self.api.now = self.api.now.plus(Span::from_seconds(1));
+            let by_capt = self.run_capt();
+            let by_core = core::step(&mut self.api);
+            let by_provider = !by_core && provider::step(&mut self.api, &self.terraform);
+            if !by_capt && !by_core && !by_provider && self.api.changes(self.seen).is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Runs CAPT alone until it writes nothing more; true if it wrote at all.
+    pub fn run_capt(&mut self) -> bool {
+        let mut wrote = false;
+        for _ in 0..MAX_ROUNDS {
+            let due = self.deliver();
+            if due.is_empty() {
+                break;
+            }
+            for key in due {
+                wrote |= self.pass(&key);
+            }
+        }
+        wrote
+    }
+
+    /// Starts a pass over every object, whether or not something happened; true if one wrote.
+    pub fn resync(&mut self) -> bool {
+        self.deliver();
+        let keys: Vec<ObjectKey> = self.api.keys().filter(|key| KINDS.contains(&key.kind)).cloned().collect();
+        keys.iter().fold(false, |wrote, key| self.pass(key) || wrote)
+    }
+
+    /// What a pass over `key` would write now.
+    pub fn plan(&mut self, key: &ObjectKey) -> Option<Plan> {
+        self.deliver();
+        let view = View::new(&self.world);
+        match pass::observe(&view, key, self.settings) {
+            Observation::Complete(observed) => Some(pass::plan(&observed, self.api.now)),
+            Observation::Gone | Observation::Malformed(_) => None,
+        }
+    }
+
+    /// The writes that CAPT made so far.
+    pub fn writes(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().map(|(request, _)| request).filter(|request| request.is_write())
+    }
+
+    /// Takes over what watches deliver; the keys of the passes that it concerns.
+    fn deliver(&mut self) -> BTreeSet<ObjectKey> {
+        let changes: Vec<Change> = self.api.changes(self.seen).to_vec();
+        self.seen += changes.len();
+        let mut due = BTreeSet::new();
+        for Change { key, resource_version, object } in changes {
+            let is_news = match object {
+                Some(object) => {
+                    let object = Object::parse(key.kind, object);
+                    self.world.watched(key.clone(), resource_version, object)
+                }
+                None => {
+                    self.world.deleted(&key, resource_version);
+                    true
+                }
+            };
+            if !is_news {
+                continue;
+            }
+            if KINDS.contains(&key.kind) {
+                due.insert(key.clone());
+            }
+            let concerns = |read: &Read| match read {
+                Read::Object(read) => *read == key,
+                Read::List(kind, namespace) => {
+                    *kind == key.kind && (namespace.is_none() || *namespace == key.namespace)
+                }
+            };
+            due.extend(self.reads.iter().filter(|(_, reads)| reads.iter().any(concerns)).map(|(pass, _)| pass.clone()));
+        }
+        due
+    }
+
+    fn pass(&mut self, key: &ObjectKey) -> bool {
+        let view = View::new(&self.world);
+        let observation = pass::observe(&view, key, self.settings);
+        let reads = view.into_reads();
+        let observed = match observation {
+            Observation::Complete(observed) => observed,
+            Observation::Gone | Observation::Malformed(_) => {
+                self.reads.remove(key);
+                return false;
+            }
+        };
+        self.reads.insert(key.clone(), reads);
+        let plan = pass::plan(&observed, self.api.now);
+        let mut executor = Executor::new(&plan);
+        let mut wrote = false;
+        loop {
+            match executor.next() {
+                Step::Send(request) => {
+                    let response = self.api.respond(&request);
+                    let result = match &response {
+                        Response::Refused(refusal) => Err(refusal.code),
+                        Response::Object(_) | Response::Items(_) | Response::NoAnswer(_) => Ok(()),
+                    };
+                    wrote |= request.is_write();
+                    self.requests.push((request, result));
+                    executor.answer(response);
+                }
+                Step::Done(outcome) => {
+                    if outcome == Outcome::Applied {
+                        self.events.extend(plan.events.into_iter().map(|event| (plan.object.clone(), event)));
+                    }
+                    return wrote;
+                }
+            }
+        }
+    }
+}
