@@ -50,7 +50,7 @@ fn reconcile(api: &mut Api, key: &ObjectKey, workspace: &Value, terraform: &dyn 
             let ready =
                 json!({"type": "Ready", "status": "False", "reason": "Deleting", "observedGeneration": generation});
             api.edit(key, |workspace| {
-                workspace["status"]["conditions"] = json!([synced("True", "ReconcileSuccess"), ready])
+                workspace["status"]["conditions"] = json!([synced("True", "ReconcileSuccess"), ready]);
             });
         }
         return;

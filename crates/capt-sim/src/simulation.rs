@@ -89,7 +89,11 @@ impl Simulation {
     pub fn resync(&mut self) -> bool {
         self.deliver();
         let keys: Vec<ObjectKey> = self.api.keys().filter(|key| KINDS.contains(&key.kind)).cloned().collect();
-        keys.iter().fold(false, |wrote, key| self.pass(key) || wrote)
+        let mut wrote = false;
+        for key in keys {
+            wrote |= self.pass(&key);
+        }
+        wrote
     }
 
     /// What a pass over `key` would write now.
@@ -113,18 +117,13 @@ impl Simulation {
         self.seen += changes.len();
         let mut due = BTreeSet::new();
         for Change { key, resource_version, object } in changes {
-            let is_news = match object {
-                Some(object) => {
-                    let object = Object::parse(key.kind, object);
-                    self.world.watched(key.clone(), resource_version, object)
+            if let Some(object) = object {
+                let object = Object::parse(key.kind, object);
+                if !self.world.watched(key.clone(), resource_version, object) {
+                    continue;
                 }
-                None => {
-                    self.world.deleted(&key, resource_version);
-                    true
-                }
-            };
-            if !is_news {
-                continue;
+            } else {
+                self.world.deleted(&key, resource_version);
             }
             if KINDS.contains(&key.kind) {
                 due.insert(key.clone());

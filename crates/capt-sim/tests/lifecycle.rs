@@ -1,5 +1,7 @@
 //! A cluster's whole life in the simulated world, from the project's own examples.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests fail by panicking, as tests do
+
 use std::{collections::BTreeMap, path::Path};
 
 use capt_api::foreign::WorkspaceApi;
