@@ -15,3 +15,10 @@ stack-tofu:
 # Run the tests against the real stack, two at a time: each starts processes of its own
 test-stack: stack
     cargo test --workspace -- --ignored --test-threads=2
+
+# Write crds/ anew from the Rust types
+crds:
+    @cargo build -q && rm -f crds/*.yaml
+    @cargo run -q -- crds | awk '/^---$/ { close(file); file = text = ""; next } file { print > file; next } \
+        { text = text $0 "\n" } $1 == "name:" { file = "crds/" $2 ".yaml"; printf "%s", text > file }'
+    @git status --short crds
