@@ -10,6 +10,8 @@ use capt_reconcile::object::Kind;
 use kube::Client;
 use tokio::time::timeout;
 
+use crate::causes::chain;
+
 /// Kinds that must be served, since they are ours.
 const OURS: [Kind; 4] = [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template, Kind::Apply];
 /// Versions of Cluster that can be read, the preferred one first.
@@ -22,7 +24,7 @@ pub enum Error {
     #[error("no answer from the API server within {0:?}")]
     Timeout(Duration),
     /// No answer, or a refusal.
-    #[error("cannot ask the API server what it serves: {0}")]
+    #[error("cannot ask the API server what it serves: {}", chain(.0))]
     Api(#[source] Box<kube::Error>),
     /// Our CRDs are not there.
     #[error(

@@ -16,6 +16,8 @@ use kube::{
 };
 use tokio::time::timeout;
 
+use crate::causes::chain;
+
 /// Publishes events; one for all passes, because it merges repeated ones.
 #[derive(Clone)]
 pub struct Events {
@@ -52,7 +54,7 @@ impl Events {
             };
             match timeout(self.timeout, self.recorder.publish(&event, &regarding)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%object, reason, %error, "cannot publish an event"),
+                Ok(Err(error)) => tracing::warn!(%object, reason, error = chain(&error), "cannot publish an event"),
                 Err(_) => tracing::warn!(%object, reason, "cannot publish an event: no answer"),
             }
         }

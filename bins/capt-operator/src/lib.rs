@@ -10,6 +10,7 @@
 //! must not decide anything about an object: it reads clocks, sockets and files, and translates.
 
 pub mod cache;
+pub mod causes;
 pub mod cli;
 pub mod connection;
 pub mod crds;

@@ -1,13 +1,14 @@
 //! The log of `run`, on the standard error.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{EnvFilter, filter::Directive, fmt};
 
 use crate::cli::LogFormat;
 
-/// kube logs whole bodies that it cannot parse as warnings, secrets included.
-const SILENCED: &str = "kube_client::client=error";
+/// kube logs whole bodies that it cannot parse as warnings, secrets included, and what its caller
+/// logs anyway.
+const SILENCED: &str = "kube_client::client=off";
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum Error {
 pub fn start(format: LogFormat, level: &str) -> Result<(), Error> {
     let builder = fmt().with_env_filter(filter(level)?).with_writer(io::stderr);
     match format {
-        LogFormat::Text => builder.with_target(false).try_init(),
+        LogFormat::Text => builder.with_target(false).with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     }
     .map_err(Error::Taken)

@@ -16,6 +16,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::causes::chain;
+
 /// What may stand in a path or a query as it is (RFC 3986, unreserved).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -69,7 +71,7 @@ impl Requests {
                 let kube::core::Status { code, reason, message, .. } = *status;
                 Response::Refused(Refusal { code, reason, message })
             }
-            Ok(Err(error)) => Response::NoAnswer(error.to_string()),
+            Ok(Err(error)) => Response::NoAnswer(chain(&error)),
             Ok(Ok(text)) => understood(request, &text),
         }
     }

@@ -15,7 +15,10 @@ use kube::{
 };
 use tokio::time::sleep;
 
-use crate::discovery::{Served, discover};
+use crate::{
+    causes::chain,
+    discovery::{self, Served, discover},
+};
 
 /// Groups whose CRDs matter.
 const GROUPS: [&str; 5] = [
@@ -42,7 +45,7 @@ pub async fn wait(client: Client, served: Served, patience: Duration) {
             Ok(Event::InitDone) => true,
             Ok(Event::Init | Event::InitApply(_)) => false,
             Err(error) => {
-                tracing::warn!(%error, "the watch of CRDs failed and is opened again");
+                tracing::warn!(error = chain(&error), "the watch of CRDs failed and is opened again");
                 false
             }
         };
@@ -58,9 +61,9 @@ async fn changed(client: &Client, served: &Served, patience: Duration) -> bool {
         match discover(client, patience).await {
             Ok(now) if now == *served => {}
             // Also when our own CRDs are gone: then the start waits for them.
-            Ok(_) | Err(crate::discovery::Error::MissingCrds { .. }) => return true,
+            Ok(_) | Err(discovery::Error::MissingCrds { .. }) => return true,
             // The API server does not answer; the watches say so.
-            Err(crate::discovery::Error::Timeout(_) | crate::discovery::Error::Api(_)) => {}
+            Err(discovery::Error::Timeout(_) | discovery::Error::Api(_)) => {}
         }
     }
     false

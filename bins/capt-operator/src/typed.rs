@@ -48,6 +48,8 @@ fn fix(problem: &str) -> String {
     }
     // serde says `invalid type: integer `5`, expected a string`.
     match problem.split_once(", expected ") {
+        // The name of a Rust type tells a user nothing.
+        Some((_, expected)) if expected.starts_with("struct ") => "write an object with fields here".to_owned(),
         Some((_, expected)) => format!("write {expected} here"),
         None => "compare with `kubectl explain` of this field".to_owned(),
     }

@@ -18,6 +18,7 @@ use kube::{
 
 use crate::{
     cache::Cache,
+    causes::chain,
     discovery::Served,
     keep::{self, Kept},
     scheduler::Waker,
@@ -68,7 +69,11 @@ impl Watch {
                 Err(watcher::Error::WatchError(status)) if status.code == 410 => {
                     tracing::debug!(kind = self.kind.name(), "the watch expired");
                 }
-                Err(error) => tracing::warn!(kind = self.api_version, %error, "the watch failed and is opened again"),
+                Err(error) => tracing::warn!(
+                    kind = self.api_version,
+                    error = chain(&error),
+                    "the watch failed and is opened again"
+                ),
             }
         }
     }

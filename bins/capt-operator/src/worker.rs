@@ -126,3 +126,132 @@ fn state(plan: &Plan) -> &'static str {
 fn words(plan: &Plan, action: usize) -> String {
     plan.actions.get(action).map_or_else(String::new, |action| format!("{} {}", verb(&action.op), action.target))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::BTreeSet,
+        convert::Infallible,
+        sync::{
+            Mutex,
+            atomic::{AtomicU16, Ordering},
+        },
+        time::Duration,
+    };
+
+    use capt_reconcile::{object::Kind, pass::Settings};
+    use http_body_util::BodyExt;
+    use kube::{Client, client::Body};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::keep;
+
+    /// An API server that takes every write as it is, or answers `code` to all of them.
+    struct Server {
+        code: AtomicU16,
+        requests: Mutex<Vec<(String, Value)>>,
+    }
+
+    impl Server {
+        fn client(self: &Arc<Self>) -> Client {
+            let server = Arc::clone(self);
+            let service = tower::service_fn(move |request: http::Request<Body>| {
+                let server = Arc::clone(&server);
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            });
+            Client::new(service, "default")
+        }
+
+        async fn answer(&self, request: http::Request<Body>) -> http::Response<Body> {
+            let (parts, body) = request.into_parts();
+            let mut body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap_or_default();
+            let line = format!("{} {}", parts.method, parts.uri.path());
+            self.requests.lock().unwrap().push((line, body.clone()));
+            let code = self.code.load(Ordering::Relaxed);
+            if code != 200 {
+                body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Refused", "code": code});
+            } else {
+                let status = body["status"].take();
+                body = stored();
+                body["status"] = status;
+                body["metadata"]["resourceVersion"] = json!("9");
+            }
+            let body = Body::from(serde_json::to_vec(&body).unwrap());
+            http::Response::builder().status(code).body(body).unwrap()
+        }
+
+        fn requests(&self) -> Vec<(String, Value)> {
+            std::mem::take(&mut *self.requests.lock().unwrap())
+        }
+    }
+
+    fn stored() -> Value {
+        json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "CAPTCluster",
+            "metadata": {"name": "demo", "namespace": "ns", "uid": "u", "resourceVersion": "5", "generation": 1},
+            "spec": {"region": "eu-west-1", "vpcTemplateRef": {"name": "vpc"}},
+        })
+    }
+
+    fn key() -> ObjectKey {
+        ObjectKey::new(Kind::CaptCluster, "ns", "demo")
+    }
+
+    fn worker(code: u16) -> (Worker, Arc<Server>) {
+        let server = Arc::new(Server { code: code.into(), requests: Mutex::default() });
+        let kinds = BTreeSet::from(Kind::ALL);
+        let cache = Arc::new(Cache::new(kinds.clone(), Settings::default()));
+        cache.applied(keep::from_value(Kind::CaptCluster, stored()));
+        for kind in kinds {
+            cache.listed(kind, &BTreeSet::from([key()]));
+        }
+        let timeout = Duration::from_secs(10);
+        let worker = Worker {
+            cache,
+            waker: Waker::new(1),
+            requests: Requests::new(server.client(), timeout, "v1beta2"),
+            events: Events::new(server.client(), timeout),
+            clock: || Time::from_unix(1_767_225_600),
+        };
+        (worker, server)
+    }
+
+    #[tokio::test]
+    async fn a_pass_writes_what_it_planned_and_the_next_one_sees_it_without_a_watch() {
+        let (worker, server) = worker(200);
+        assert!(matches!(worker.clone().pass(key()).await, Verdict::Wrote { .. }));
+        let requests = server.requests();
+        let [(line, body)] = &requests[..] else { panic!("{requests:?}") };
+        assert_eq!(line, "PATCH /apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/ns/captclusters/demo/status");
+        assert_eq!((&body["metadata"]["resourceVersion"], &body["status"]["state"]), (&json!("5"), &json!("Pending")));
+        assert!(matches!(worker.pass(key()).await, Verdict::Settled { .. }), "it is at rest");
+        assert!(server.requests().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_the_api_server_says_decides_when_the_next_pass_is() {
+        for (code, verdict) in
+            [(409, Verdict::Stale), (404, Verdict::Stale), (403, Verdict::Failed), (500, Verdict::Failed)]
+        {
+            let (worker, server) = worker(code);
+            assert_eq!(worker.pass(key()).await, verdict, "{code}");
+            assert_eq!(server.requests().len(), 1, "a write is sent once");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_gone_has_no_pass() {
+        let (worker, server) = worker(200);
+        worker.cache.deleted(&key(), 6);
+        assert_eq!(worker.pass(key()).await, Verdict::Settled { next: None });
+        assert!(server.requests().is_empty());
+    }
+
+    #[test]
+    fn a_moment_that_has_passed_is_no_reason_to_spin() {
+        let at = Time::from_unix;
+        assert_eq!(until(at(100), at(160)), Duration::from_secs(60));
+        assert_eq!(until(at(100), at(90)), Duration::from_secs(1));
+    }
+}
