@@ -155,14 +155,12 @@ fn object(text: &str) -> Result<ObjectKey, String> {
                 | Kind::Secret => true,
             }
     });
-    match found {
-        Some(kind) => Ok(ObjectKey::new(kind, namespace.unwrap_or("default"), name)),
-        None => {
-            let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
-            kinds.dedup();
-            Err(format!("a pass reads no `{kind}`; it reads {}", kinds.join(", ")))
-        }
-    }
+    let kind = found.ok_or_else(|| {
+        let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+        kinds.dedup();
+        format!("a pass reads no `{kind}`; it reads {}", kinds.join(", "))
+    })?;
+    Ok(ObjectKey::new(kind, namespace.unwrap_or("default"), name))
 }
 
 #[cfg(test)]

@@ -82,9 +82,9 @@ pub enum Error {
         /// Where the second one is.
         place: Place,
         /// Which object.
-        object: ObjectKey,
+        object: Box<ObjectKey>,
         /// Where the first one is.
-        first: Place,
+        first: Box<Place>,
     },
 }
 
@@ -182,7 +182,11 @@ impl Documents {
             return wrong(&format!("data.{key}"), "not base64: encode it, or move it to stringData".to_owned());
         }
         if let Some((_, first)) = self.objects.get(&key) {
-            return Err(Error::Duplicate { place: at("metadata.name"), object: key, first: first.clone() });
+            return Err(Error::Duplicate {
+                place: at("metadata.name"),
+                object: Box::new(key),
+                first: Box::new(first.clone()),
+            });
         }
         let value = completed(&key, value);
         self.objects.insert(key, (value, at(".")));

@@ -93,7 +93,7 @@ fn hide_values(secret: &mut Value) {
 mod tests {
     use super::*;
 
-    fn secret(type_: &str, owner: Value) -> Value {
+    fn secret(type_: &str, owner: &Value) -> Value {
         json!({
             "metadata": {"name": "s", "namespace": "ns", "resourceVersion": "7", "ownerReferences": [owner],
                 "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "c2VjcmV0"}},
@@ -119,13 +119,13 @@ mod tests {
             (CONNECTION_SECRET_TYPE, &neighbour, "secret"),
             (CLUSTER_SECRET_TYPE, &neighbour, "secret"),
         ] {
-            assert_eq!(token(secret(type_, owner.clone())), expected.as_bytes(), "{type_} {owner}");
+            assert_eq!(token(secret(type_, owner)), expected.as_bytes(), "{type_} {owner}");
         }
     }
 
     #[test]
     fn of_other_secrets_only_which_keys_are_filled_stays() {
-        let kept = from_value(Kind::Secret, secret("Opaque", Value::Null));
+        let kept = from_value(Kind::Secret, secret("Opaque", &Value::Null));
         let Object::Secret(kept) = kept.object else { panic!("no Secret") };
         assert!(kept.data["empty"].is_empty() && !kept.data["token"].is_empty());
         assert!(kept.meta.annotations.is_empty(), "a copy of the values");

@@ -93,12 +93,12 @@ fn understood(request: &Request, text: &str) -> Response {
                 Response::NoAnswer("the answer is not a list".to_owned())
             }
         },
-        Request::Create { .. }
-        | Request::MergePatch { .. }
-        | Request::JsonPatch { .. }
-        | Request::ApplyStatus { .. }
-        | Request::Delete { .. }
-        | Request::Get { .. } => Response::Object(body),
+        Request::Create { target: _, body: _ }
+        | Request::MergePatch { target: _, body: _ }
+        | Request::JsonPatch { target: _, operations: _ }
+        | Request::ApplyStatus { target: _, manager: _, body: _ }
+        | Request::Delete { target: _, uid: _ }
+        | Request::Get { target: _ } => Response::Object(body),
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
             sleep(Duration::from_secs(5)).await;
             other.wake([key("b"), key("b")]);
         });
-        let verdicts = [Verdict::Settled { next: Some(Duration::from_secs(60)) }, SETTLED, SETTLED];
+        let verdicts = [Verdict::Settled { next: Some(Duration::from_mins(1)) }, SETTLED, SETTLED];
         let all = started(&waker, 3600, |n| async move { verdicts[n] }).await;
         assert_eq!(all, [("a".to_owned(), 0.0), ("b".to_owned(), 5.0), ("a".to_owned(), 60.0)]);
     }

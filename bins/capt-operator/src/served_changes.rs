@@ -61,7 +61,7 @@ async fn changed(client: &Client, served: &Served, patience: Duration) -> bool {
         match discover(client, patience).await {
             Ok(now) if now == *served => {}
             // Also when our own CRDs are gone: then the start waits for them.
-            Ok(_) | Err(discovery::Error::MissingCrds { .. }) => return true,
+            Ok(_) | Err(discovery::Error::MissingCrds { missing: _ }) => return true,
             // The API server does not answer; the watches say so.
             Err(discovery::Error::Timeout(_) | discovery::Error::Api(_)) => {}
         }

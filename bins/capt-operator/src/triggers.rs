@@ -128,15 +128,12 @@ mod tests {
         ) {
             let (mut triggers, mut last) = (Triggers::default(), BTreeMap::new());
             for (object, reads) in steps {
-                match reads {
-                    Some(reads) => {
-                        triggers.replace(&object, reads.clone());
-                        last.insert(object, reads);
-                    }
-                    None => {
-                        triggers.forget(&object);
-                        last.remove(&object);
-                    }
+                if let Some(reads) = reads {
+                    triggers.replace(&object, reads.clone());
+                    last.insert(object, reads);
+                } else {
+                    triggers.forget(&object);
+                    last.remove(&object);
                 }
             }
             prop_assert_eq!(triggers.concerned(&event), searched(&last, &event));

@@ -169,13 +169,14 @@ mod tests {
             let line = format!("{} {}", parts.method, parts.uri.path());
             self.requests.lock().unwrap().push((line, body.clone()));
             let code = self.code.load(Ordering::Relaxed);
-            if code != 200 {
-                body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Refused", "code": code});
-            } else {
+            if code == 200 {
                 let status = body["status"].take();
                 body = stored();
                 body["status"] = status;
                 body["metadata"]["resourceVersion"] = json!("9");
+            } else {
+                body =
+                    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "code": code});
             }
             let body = Body::from(serde_json::to_vec(&body).unwrap());
             http::Response::builder().status(code).body(body).unwrap()
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn a_moment_that_has_passed_is_no_reason_to_spin() {
         let at = Time::from_unix;
-        assert_eq!(until(at(100), at(160)), Duration::from_secs(60));
+        assert_eq!(until(at(100), at(160)), Duration::from_mins(1));
         assert_eq!(until(at(100), at(90)), Duration::from_secs(1));
     }
 }

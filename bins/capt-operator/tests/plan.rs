@@ -1,5 +1,7 @@
 //! `capt-operator plan` and `crds` as a user calls them: exit codes, output and messages.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{ffi::OsString, fs, io::Write as _};
 
 use capt_operator::Io;

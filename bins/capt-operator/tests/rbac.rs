@@ -1,5 +1,7 @@
 //! The role allows what the operator does, and nothing else.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use capt_reconcile::{object::Kind, pass};
