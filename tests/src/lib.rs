@@ -1,5 +1,8 @@
 //! What the integration tests of the whole workspace share: where things are and how manifests are read.
 
+pub mod history;
+pub mod operator;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},
