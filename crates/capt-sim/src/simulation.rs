@@ -31,6 +31,8 @@ pub struct Simulation {
     /// Every event that CAPT published, with the object it is about.
     pub events: Vec<(ObjectKey, Event)>,
     settings: Settings,
+    /// Writes that are left before a crash.
+    budget: Option<usize>,
     world: World,
     seen: usize,
     reads: BTreeMap<ObjectKey, BTreeSet<Read>>,
@@ -40,16 +42,13 @@ pub struct Simulation {
 impl Simulation {
     /// A world in which Terraform puts out what `terraform` says of a Workspace.
     pub fn new(settings: Settings, terraform: impl Fn(&Value) -> Outputs + 'static) -> Self {
-        let mut world = World::default();
-        for kind in Kind::ALL {
-            world.set_coverage(kind, Coverage::Cached);
-        }
         Self {
             api: Api::default(),
             requests: Vec::new(),
             events: Vec::new(),
             settings,
-            world,
+            budget: None,
+            world: empty_world(),
             seen: 0,
             reads: BTreeMap::new(),
             terraform: Box::new(terraform),
@@ -83,6 +82,48 @@ impl Simulation {
             }
         }
         wrote
+    }
+
+    /// Runs CAPT until it has made `writes` writes, and kills it there: what it knew is lost.
+    pub fn run_capt_until_crash(&mut self, writes: usize) {
+        self.budget = Some(writes);
+        self.run_capt();
+        self.budget = None;
+        self.restart();
+    }
+
+    /// One pass of core; true if it wrote.
+    pub fn step_core(&mut self) -> bool {
+        core::step(&mut self.api)
+    }
+
+    /// One step of the provider; true if it wrote.
+    pub fn step_provider(&mut self) -> bool {
+        provider::step(&mut self.api, &self.terraform)
+    }
+
+    /// A new process: everything is listed afresh and every object gets a pass.
+    pub fn restart(&mut self) {
+        self.world = empty_world();
+        self.reads.clear();
+        self.seen = 0;
+    }
+
+    /// What a pass over `key` would write now, had everything been seen in another order.
+    pub fn plan_shuffled(&self, key: &ObjectKey, order: u64) -> Option<Plan> {
+        let mut world = empty_world();
+        let mut keys: Vec<&ObjectKey> = self.api.keys().collect();
+        keys.sort_by_key(|key| capt_reconcile::hash::of_text(&format!("{order}{key}"), 16));
+        for key in keys {
+            if let Some(object) = self.api.get(key) {
+                world.watched(key.clone(), 1, Object::parse(key.kind, object.clone()));
+            }
+        }
+        let view = View::new(&world);
+        match pass::observe(&view, key, self.settings) {
+            Observation::Complete(observed) => Some(pass::plan(&observed, self.api.now)),
+            Observation::Gone | Observation::Malformed(_) => None,
+        }
     }
 
     /// Starts a pass over every object, whether or not something happened; true if one wrote.
@@ -139,6 +180,18 @@ impl Simulation {
         due
     }
 
+    /// Whether there is one more write before the crash.
+    fn spend(&mut self) -> bool {
+        match &mut self.budget {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+
     fn pass(&mut self, key: &ObjectKey) -> bool {
         let view = View::new(&self.world);
         let observation = pass::observe(&view, key, self.settings);
@@ -157,6 +210,9 @@ impl Simulation {
         loop {
             match executor.next() {
                 Step::Send(request) => {
+                    if request.is_write() && !self.spend() {
+                        return wrote;
+                    }
                     let response = self.api.respond(&request);
                     let result = match &response {
                         Response::Refused(refusal) => Err(refusal.code),
@@ -175,4 +231,12 @@ impl Simulation {
             }
         }
     }
+}
+
+fn empty_world() -> World {
+    let mut world = World::default();
+    for kind in Kind::ALL {
+        world.set_coverage(kind, Coverage::Cached);
+    }
+    world
 }

@@ -2,95 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests fail by panicking, as tests do
 
-use std::{collections::BTreeMap, path::Path};
+mod common;
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
     executor::Request,
     object::{Kind, ObjectKey},
-    pass::Settings,
 };
-use capt_sim::{Simulation, provider::Outputs};
-use serde_json::{Value, json};
-
-const CA: &str = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n";
-
-/// What Terraform puts out for the examples' templates.
-fn terraform(workspace: &Value) -> Outputs {
-    let variables: BTreeMap<&str, &str> = workspace["spec"]["forProvider"]["vars"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|variable| Some((variable["key"].as_str()?, variable["value"].as_str()?)))
-        .collect();
-    let mut outputs = Outputs::default();
-    let module = workspace["spec"]["forProvider"]["module"].as_str().unwrap_or_default();
-    if module.contains("output \"vpc_id\"") {
-        outputs.plain.insert("vpc_id".into(), json!("vpc-0123"));
-        outputs.plain.insert("private_subnets".into(), json!(["subnet-a", "subnet-b"]));
-        outputs.plain.insert("azs".into(), json!(["eu-west-1a", "eu-west-1b"]));
-    }
-    if module.contains("output \"cluster_endpoint\"") {
-        let name = variables.get("cluster_name").copied().unwrap_or_default();
-        outputs.plain.insert("cluster_endpoint".into(), json!(format!("https://{name}.eks.invalid")));
-        let ca = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, CA);
-        outputs.plain.insert("cluster_certificate_authority_data".into(), json!(ca));
-        outputs.plain.insert("cluster_name".into(), json!(name));
-        outputs.plain.insert("cluster_version".into(), json!(variables.get("kubernetes_version")));
-    }
-    if module.contains("output \"kubeconfig\"") {
-        outputs.sensitive.insert("kubeconfig".into(), "apiVersion: v1\nkind: Config\n".into());
-    }
-    outputs
-}
-
-fn key(kind: Kind, name: &str) -> ObjectKey {
-    ObjectKey::new(kind, "default", name)
-}
-
-fn documents(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_saphyr::from_multiple::<Value>(&text).unwrap()
-}
-
-/// Users create with the API server in between, so cluster and provider objects come together.
-fn create(simulation: &mut Simulation, object: Value) {
-    let group = object["apiVersion"].as_str().unwrap().split_once('/').unwrap().0.to_owned();
-    let kind = Kind::find(&group, object["kind"].as_str().unwrap()).unwrap();
-    let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default").to_owned();
-    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-    simulation.api.create(&ObjectKey::new(kind, &namespace, &name), object);
-}
-
-fn simulation(api: WorkspaceApi, files: &[&str]) -> Simulation {
-    let mut simulation = Simulation::new(Settings { workspace_api: api }, terraform);
-    for file in files {
-        for object in documents(file) {
-            create(&mut simulation, object);
-        }
-    }
-    simulation
-}
+use capt_sim::Simulation;
+use common::{CA, FILES, condition, create, documents, key, simulation, status};
+use serde_json::json;
 
 fn ready(api: WorkspaceApi) -> Simulation {
-    let mut simulation = simulation(api, &["vpc-template.yaml", "eks-template.yaml", "cluster.yaml"]);
+    let mut simulation = simulation(api, &FILES);
     assert!(simulation.run(), "it never comes to rest");
     simulation
-}
-
-fn status(simulation: &Simulation, kind: Kind, name: &str) -> Value {
-    simulation.api.get(&key(kind, name)).unwrap_or_else(|| panic!("no {} {name}", kind.name()))["status"].clone()
-}
-
-fn condition(status: &Value, type_: &str) -> Value {
-    status["conditions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|condition| condition["type"] == type_)
-        .cloned()
-        .unwrap_or_default()
 }
 
 /// Writes as lines "verb kind/name", in order.
@@ -273,7 +199,7 @@ fn a_kubeconfig_template_makes_the_kubeconfig_where_the_module_has_none() {
 fn two_namespaces_with_equal_names_do_not_share_a_workspace() {
     let mut simulation = ready(WorkspaceApi::Cluster);
     let before = simulation.requests.len();
-    for file in ["vpc-template.yaml", "eks-template.yaml", "cluster.yaml"] {
+    for file in FILES {
         for mut object in documents(file) {
             object["metadata"]["namespace"] = json!("other");
             create(&mut simulation, object);

@@ -9,6 +9,3 @@ mod plan;
 
 pub use observe::{Observed, apply_name, control_planes, observe};
 pub use plan::plan;
-
-#[cfg(test)]
-mod tests;

@@ -14,6 +14,3 @@ mod variables;
 
 pub use observe::{Observed, apply_name, observe};
 pub use plan::plan;
-
-#[cfg(test)]
-mod tests;

@@ -12,6 +12,3 @@ mod plan;
 pub(crate) use observe::is_current;
 pub use observe::{Evidence, Observed, Wait, observe};
 pub use plan::plan;
-
-#[cfg(test)]
-mod tests;

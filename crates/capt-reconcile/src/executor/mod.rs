@@ -326,3 +326,6 @@ fn version_of(object: &Value) -> Option<(String, String)> {
     let text = |field: &str| object["metadata"].get(field).and_then(Value::as_str).map(str::to_owned);
     Some((text("uid")?, text("resourceVersion")?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use super::*;
+use crate::plan::Plan;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(Kind::Apply, "ns", name)
+}
+
+fn action(op: Op, precondition: Precondition) -> Action {
+    Action { op, target: key("a"), precondition, unless: Vec::new(), reason: "because".to_owned() }
+}
+
+fn observed() -> Precondition {
+    Precondition::Observed { uid: "u1".to_owned(), resource_version: "5".to_owned() }
+}
+
+fn executor(actions: Vec<Action>) -> Executor {
+    Executor::new(&Plan { actions, ..Plan::nothing(key("a"), "") })
+}
+
+fn status() -> Op {
+    Op::ApplyStatus { manager: "m", status: json!({"ready": true}) }
+}
+
+fn refused(code: u16) -> Response {
+    Response::Refused(Refusal { code, reason: "R".to_owned(), message: "m".to_owned() })
+}
+
+fn answer(version: &str) -> Response {
+    Response::Object(json!({"metadata": {"uid": "u1", "resourceVersion": version}}))
+}
+
+#[test]
+fn an_empty_plan_is_done() {
+    assert_eq!(executor(Vec::new()).next(), Step::Done(Outcome::Applied));
+}
+
+#[test]
+fn each_write_carries_its_precondition() {
+    let merge = Op::MergePatch { body: json!({"spec": {"a": null}}) };
+    let json = Op::JsonPatch { operations: vec![json!({"op": "remove", "path": "/x"})] };
+    let body = json!({"kind": "X"});
+    for (action, request) in [
+        (
+            action(Op::Create { body: body.clone() }, Precondition::MustNotExist),
+            Request::Create { target: key("a"), body },
+        ),
+        (
+            action(merge, observed()),
+            Request::MergePatch {
+                target: key("a"),
+                body: json!({"spec": {"a": null}, "metadata": {"uid": "u1", "resourceVersion": "5"}}),
+            },
+        ),
+        (
+            action(json, observed()),
+            Request::JsonPatch {
+                target: key("a"),
+                operations: vec![
+                    json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "5"}),
+                    json!({"op": "remove", "path": "/x"}),
+                ],
+            },
+        ),
+        (
+            action(status(), observed()),
+            Request::ApplyStatus {
+                target: key("a"),
+                manager: "m",
+                body: json!({
+                    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+                    "metadata": {"name": "a", "namespace": "ns", "uid": "u1", "resourceVersion": "5"},
+                    "status": {"ready": true},
+                }),
+            },
+        ),
+        (
+            action(Op::Delete, Precondition::Uid("u1".to_owned())),
+            Request::Delete { target: key("a"), uid: "u1".to_owned() },
+        ),
+    ] {
+        assert_eq!(executor(vec![action]).next(), Step::Send(request));
+    }
+}
+
+#[test]
+fn a_later_write_to_the_same_object_follows_the_version_that_the_first_returned() {
+    let finalizer = Op::JsonPatch { operations: Vec::new() };
+    let mut executor = executor(vec![action(finalizer, observed()), action(status(), Precondition::AfterAction(0))]);
+    executor.answer(answer("8"));
+    let Step::Send(Request::ApplyStatus { body, .. }) = executor.next() else { panic!("{:?}", executor.next()) };
+    assert_eq!(body["metadata"]["resourceVersion"], "8");
+    executor.answer(answer("9"));
+    assert_eq!(executor.next(), Step::Done(Outcome::Applied));
+}
+
+#[test]
+fn it_stops_at_the_first_failure_and_says_what_kind_it_is() {
+    let refusal = |code| Refusal { code, reason: "R".to_owned(), message: "m".to_owned() };
+    for (response, outcome) in [
+        (refused(409), Outcome::Conflict { action: 0, refusal: refusal(409) }),
+        (refused(404), Outcome::Conflict { action: 0, refusal: refusal(404) }),
+        (refused(403), Outcome::Rejected { action: 0, refusal: refusal(403) }),
+        (refused(422), Outcome::Rejected { action: 0, refusal: refusal(422) }),
+        (refused(500), Outcome::Rejected { action: 0, refusal: refusal(500) }),
+        (Response::NoAnswer("timeout".to_owned()), Outcome::NoAnswer { action: 0, message: "timeout".to_owned() }),
+    ] {
+        let mut executor = executor(vec![action(status(), observed()), action(status(), observed())]);
+        executor.answer(response);
+        assert_eq!(executor.next(), Step::Done(outcome));
+    }
+}
+
+#[test]
+fn what_shall_go_and_is_gone_is_no_failure() {
+    let mut executor = executor(vec![action(Op::Delete, Precondition::Uid("u1".to_owned()))]);
+    executor.answer(refused(404));
+    assert_eq!(executor.next(), Step::Done(Outcome::Applied));
+}
+
+#[test]
+fn live_reads_come_right_before_the_write_and_block_it_if_they_find_something() {
+    let labelled = Query::Labelled {
+        kind: Kind::Workspace(capt_api::foreign::WorkspaceApi::Cluster),
+        label: "l",
+        value: "v".to_owned(),
+    };
+    let counts = Counts::OwnedBy { uid: "u1".to_owned() };
+    let mut guarded = action(Op::JsonPatch { operations: Vec::new() }, observed());
+    guarded.unless = vec![labelled, Query::Object { key: key("child"), counts }];
+    let mut clear = executor(vec![guarded.clone()]);
+    assert!(matches!(clear.next(), Step::Send(Request::List { ref selector, .. }) if selector == "l=v"));
+    clear.answer(Response::Items(Vec::new()));
+    assert_eq!(clear.next(), Step::Send(Request::Get { target: key("child") }));
+    // Of somebody else, so it does not count.
+    clear.answer(Response::Object(json!({"metadata": {"ownerReferences": [{"uid": "u2"}]}})));
+    assert!(matches!(clear.next(), Step::Send(Request::JsonPatch { .. })));
+
+    let mut blocked = executor(vec![guarded.clone()]);
+    blocked.answer(Response::Items(vec![json!({"metadata": {"name": "w"}})]));
+    let by = ObjectKey::new(Kind::Workspace(capt_api::foreign::WorkspaceApi::Cluster), "", "w");
+    assert_eq!(blocked.next(), Step::Done(Outcome::Blocked { action: 0, by }));
+
+    // An answer that is no answer never counts as "nothing there".
+    for response in [refused(403), refused(500), Response::NoAnswer("x".to_owned())] {
+        let mut unknown = executor(vec![guarded.clone()]);
+        unknown.answer(response);
+        assert!(matches!(unknown.next(), Step::Done(Outcome::Rejected { .. } | Outcome::NoAnswer { .. })));
+    }
+    // An API that is not served has no objects.
+    let mut unserved = executor(vec![guarded]);
+    unserved.answer(refused(404));
+    assert!(matches!(unserved.next(), Step::Send(Request::Get { .. })));
+}
+
+#[test]
+fn which_objects_count() {
+    let object =
+        json!({"metadata": {"labels": {"l": "v"}, "ownerReferences": [{"uid": "u"}]}, "data": {"k": "eA==", "e": ""}});
+    let label = |value: &str| Counts::LabelAbsentOr { label: "l", value: value.to_owned() };
+    let owner = |uid: &str| Counts::OwnedBy { uid: uid.to_owned() };
+    for (counts, object, expected) in [
+        (Counts::Any, &object, true),
+        (label("v"), &object, true),
+        (label("w"), &object, false),
+        (label("w"), &json!({"metadata": {}}), true),
+        (owner("u"), &object, true),
+        (owner("x"), &object, false),
+        (Counts::SecretKey { key: "k" }, &object, true),
+        (Counts::SecretKey { key: "e" }, &object, false),
+        (Counts::SecretKey { key: "x" }, &object, false),
+    ] {
+        assert_eq!(count(&counts, object), expected, "{counts:?}");
+    }
+}
