@@ -153,11 +153,12 @@ pub(crate) fn version_does_not_go_back() -> Rule {
 
 /// The shortest cycle there is; longer ones need other objects and become a condition. The list is
 /// compared as a whole, since the API server cannot tell what a walk over an old list costs.
+/// `namespace` is a reserved word of CEL, hence the underscores.
 pub(crate) fn no_wait_for_itself() -> Rule {
     Rule::new(
         "!has(self.spec) || !has(self.spec.waitForWorkspaces) || \
          !self.spec.waitForWorkspaces.exists(other, other.name == self.metadata.name && \
-         (!has(other.namespace) || other.namespace == '')) || \
+         (!has(other.__namespace__) || other.__namespace__ == '')) || \
          (oldSelf.hasValue() && has(oldSelf.value().spec) && has(oldSelf.value().spec.waitForWorkspaces) && \
          oldSelf.value().spec.waitForWorkspaces == self.spec.waitForWorkspaces)",
     )
