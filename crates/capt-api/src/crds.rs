@@ -101,3 +101,68 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crd(kind: &str) -> CustomResourceDefinition {
+        all().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap()
+    }
+
+    /// Without them core propagates nothing; with a wrong kind of template ClusterClass makes a kind
+    /// that does not exist.
+    #[test]
+    fn the_kinds_that_core_meets_follow_both_contracts() {
+        for kind in ["CAPTCluster", "CAPTControlPlane", "CAPTClusterTemplate", "CAPTControlPlaneTemplate"] {
+            let crd = crd(kind);
+            let labels = crd.metadata.labels.unwrap();
+            for contract in CONTRACTS {
+                assert_eq!(labels.get(contract).map(String::as_str), Some("v1beta1"), "{kind} {contract}");
+            }
+            assert!(crd.spec.names.categories.unwrap().contains(&"cluster-api".to_owned()), "{kind}");
+            assert_eq!(crd.metadata.name.unwrap(), format!("{}s.{}", kind.to_lowercase(), crd.spec.group));
+        }
+    }
+
+    #[test]
+    fn every_schema_is_structural_and_free_of_what_a_derive_leaves() {
+        for crd in all() {
+            let name = crd.metadata.name.clone().unwrap();
+            for version in crd.spec.versions {
+                let mut schema = version.schema.unwrap().open_api_v3_schema.unwrap();
+                walk(&mut schema, &mut |schema| {
+                    let preserves = schema.x_kubernetes_preserve_unknown_fields == Some(true);
+                    assert!(schema.type_.is_some() || preserves, "{name}: a field without type");
+                    assert_eq!(schema.nullable, None, "{name}");
+                    assert!(schema.any_of.is_none() && schema.one_of.is_none(), "{name}");
+                    let format = schema.format.as_deref().unwrap_or_default();
+                    assert!(!format.starts_with("uint"), "{name}: {format} is unknown to the API server");
+                    let is_text = schema.type_.as_deref() == Some("string");
+                    let bounded = schema.max_length.is_some() || schema.enum_.is_some() || format == "date-time";
+                    assert!(!is_text || bounded, "{name}: an unbounded text: {:?}", schema.description);
+                    let is_list = schema.type_.as_deref() == Some("array");
+                    assert!(
+                        !is_list || schema.max_items.is_some(),
+                        "{name}: an unbounded list: {:?}",
+                        schema.description
+                    );
+                    let is_map = schema.additional_properties.is_some();
+                    assert!(
+                        !is_map || schema.max_properties.is_some(),
+                        "{name}: an unbounded map: {:?}",
+                        schema.description
+                    );
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_status_of_every_kind_with_a_controller_is_a_subresource() {
+        for kind in ["CAPTCluster", "CAPTControlPlane", "WorkspaceTemplate", "WorkspaceTemplateApply"] {
+            let subresources = crd(kind).spec.versions.remove(0).subresources.unwrap();
+            assert!(subresources.status.is_some() && subresources.scale.is_none(), "{kind}");
+        }
+    }
+}

@@ -97,7 +97,7 @@ fn remove_named(value: &Value, path: &str, fields: &mut BTreeSet<String>) {
     fields.remove(path);
     match value {
         Value::Object(object) => {
-            object.iter().for_each(|(name, value)| remove_named(value, &format!("{path}.{name}"), fields))
+            object.iter().for_each(|(name, value)| remove_named(value, &format!("{path}.{name}"), fields));
         }
         Value::Array(items) => items.iter().for_each(|item| remove_named(item, path, fields)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

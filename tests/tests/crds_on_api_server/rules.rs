@@ -81,6 +81,7 @@ fn template(more: Value) -> Value {
     json!({"template": {"spec": {"forProvider": with(json!({"source": "Inline", "module": "#"}), more)}}})
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "called like its neighbours")]
 fn class_template(spec: Value) -> Value {
     json!({"template": {"spec": spec}})
 }
@@ -108,6 +109,8 @@ const CONFIRM: &str = "RecreateWorkspace delete infrastructure: add parameters";
 const CLUSTER_TIMEOUT: &str = "timeouts.controlPlaneTimeout has no meaning for a VPC: set it on the CAPTControlPlane";
 const CP_REGION: &str = "controlPlaneConfig.region cannot be changed or removed";
 const VERSION: &str = "version must be a Kubernetes version: write it like";
+const FILES: &str = "varFiles need the reference that their source names: secretKeyRef for SecretKey";
+const ITSELF: &str = "waitForWorkspaces names this apply itself, which would wait for ever: remove that entry";
 const DOWNGRADE: &str = "version cannot go below the version that runs";
 
 fn cluster_steps() -> Vec<Step> {
@@ -244,8 +247,6 @@ fn other_steps() -> Vec<Step> {
     let waits = |other: Value| json!({"templateRef": {"name": "t"}, "waitForWorkspaces": [{"name": "else"}, other]});
     let file = |file: Value| template(json!({"varFiles": [file]}));
     let key = json!({"name": "n", "namespace": "ns", "key": "k"});
-    const FILES: &str = "varFiles need the reference that their source names: secretKeyRef for SecretKey";
-    const ITSELF: &str = "waitForWorkspaces names this apply itself, which would wait for ever: remove that entry";
     vec![
         create("a wait for itself", Apply, waits(json!({"name": SELF})), ITSELF),
         create(

@@ -93,3 +93,85 @@ fn reference(value: &Value) -> Option<RefView> {
         namespace: text(value, "namespace").filter(|namespace| !namespace.is_empty()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn v1beta1() -> Value {
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1",
+            "metadata": {"name": "c", "namespace": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {
+                "paused": true,
+                "controlPlaneEndpoint": {"host": "a.invalid", "port": 443},
+                "infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "CAPTCluster", "name": "c", "namespace": "ns"},
+                "controlPlaneRef": {"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "CAPTControlPlane", "name": "c", "namespace": "ns"},
+            },
+            "status": {
+                "phase": "Provisioned", "infrastructureReady": true, "controlPlaneReady": true, "observedGeneration": 3,
+                "conditions": [{"type": "RemoteConnectionProbe", "status": "True"}],
+                "v1beta2": {"conditions": [{"type": "RemoteConnectionProbe", "status": "False", "reason": "ProbeFailed"}]},
+            },
+        })
+    }
+
+    fn v1beta2() -> Value {
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2",
+            "metadata": {"name": "c", "namespace": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {
+                "paused": true,
+                "controlPlaneEndpoint": {"host": "a.invalid", "port": 443},
+                "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "CAPTCluster", "name": "c"},
+                "controlPlaneRef": {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "CAPTControlPlane", "name": "c"},
+            },
+            "status": {
+                "phase": "Provisioned", "observedGeneration": 3,
+                "initialization": {"infrastructureProvisioned": true, "controlPlaneInitialized": true},
+                "conditions": [{"type": "RemoteConnectionProbe", "status": "False", "reason": "ProbeFailed"}],
+                "deprecated": {"v1beta1": {"conditions": [{"type": "RemoteConnectionProbe", "status": "True"}]}},
+            },
+        })
+    }
+
+    #[test]
+    fn both_versions_say_the_same() {
+        let (mut old, new) = (ClusterView::parse(&v1beta1()), ClusterView::parse(&v1beta2()));
+        // v1beta2 references have no namespace: it is the Cluster's own.
+        for reference in [&mut old.infrastructure_ref, &mut old.control_plane_ref] {
+            let reference = reference.as_mut().unwrap();
+            assert_eq!(reference.namespace.take().as_deref(), Some("ns"));
+        }
+        assert_eq!(old, new);
+        assert!(new.paused && new.meta.deleting && new.infrastructure_provisioned && new.control_plane_initialized);
+        assert_eq!(new.infrastructure_ref.unwrap().group, "infrastructure.cluster.x-k8s.io");
+        assert!(new.remote_connection_probe.unwrap().is_false());
+    }
+
+    #[test]
+    fn an_endpoint_needs_host_and_port() {
+        for endpoint in [
+            json!({"host": "", "port": 0}),
+            json!({"host": "a"}),
+            json!({"port": 443}),
+            json!({"host": "a", "port": 0}),
+            json!("a:443"),
+            json!({"host": "a", "port": 5_000_000_000_i64}),
+        ] {
+            let cluster = json!({"spec": {"controlPlaneEndpoint": endpoint}});
+            assert_eq!(ClusterView::parse(&cluster).endpoint, None, "{cluster}");
+        }
+    }
+
+    /// The latch of v1beta1 is the condition; `controlPlaneReady` alone waits for readiness.
+    #[test]
+    fn the_condition_alone_says_initialized() {
+        let conditions = json!([{"type": "ControlPlaneInitialized", "status": "True"}]);
+        let cluster = json!({"status": {"controlPlaneReady": false, "conditions": conditions}});
+        assert!(ClusterView::parse(&cluster).control_plane_initialized);
+        assert!(!ClusterView::parse(&json!({"status": {}})).control_plane_initialized);
+    }
+}

@@ -84,3 +84,39 @@ impl SecretView {
         Self { meta: ViewMeta::parse(object), type_: text(object, "type").unwrap_or_default(), data, undecodable }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn data_is_decoded_and_what_is_not_base64_is_named() {
+        let view = SecretView::parse(&json!({
+            "metadata": {"name": "s"}, "type": "Opaque", "data": {"good": "aGk=", "empty": "", "bad": "%", "odd": 3},
+        }));
+        assert_eq!(view.data["good"].expose_text(), Some("hi"));
+        assert!(view.data["empty"].is_empty());
+        assert_eq!(view.data.len(), 2);
+        assert_eq!(view.undecodable, ["bad", "odd"]);
+        assert_eq!(view.data["good"].to_base64(), "aGk=");
+    }
+
+    #[test]
+    fn plain_text_of_a_file_wins() {
+        let view = SecretView::parse(
+            &json!({"data": {"key": "%", "other": "aGk="}, "stringData": {"key": "plain", "other": "ho"}}),
+        );
+        assert_eq!((view.data["key"].expose_text(), view.data["other"].expose_text()), (Some("plain"), Some("ho")));
+        assert!(view.undecodable.is_empty());
+    }
+
+    #[test]
+    fn a_value_is_never_shown() {
+        let view = SecretView::parse(&json!({"data": {"token": "czNjcjN0"}}));
+        let shown = format!("{view:?} {:#?}", view.data["token"]);
+        assert!(shown.contains("<6 secret bytes>"), "{shown}");
+        assert!(!shown.contains("s3cr3t") && !shown.contains("czNjcjN0"), "{shown}");
+    }
+}
