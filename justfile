@@ -14,7 +14,45 @@ stack-tofu:
 
 # Run the tests against the real stack, two at a time: each starts processes of its own
 test-stack: stack
+    @cargo build --bins --examples
     cargo test --workspace -- --ignored --test-threads=2
+
+# A real cluster to Ready and gone again, to look at; `--keep` leaves it running
+demo *arguments: stack
+    @cargo build --bins --examples
+    @cargo run -q --example demo -- {{ arguments }}
+
+# Run all tests that need neither Go nor the stack
+test:
+    cargo test --workspace
+
+# Check formatting, lints, documentation, dependencies, boundaries between crates and generated files
+check: fmt-check clippy doc deny boundaries crds-check
+
+fmt-check:
+    cargo fmt --all --check
+
+clippy:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Licences, sources and versions of dependencies; needs no network
+deny:
+    cargo deny check bans licenses sources
+
+# Known vulnerabilities of dependencies; needs the advisory database from GitHub
+advisories:
+    cargo deny check advisories
+
+# The pure crates see neither a runtime, a client nor a clock
+boundaries:
+    @.ci/boundaries
+
+# Fail if crds/ is not what the Rust types say
+crds-check: crds
+    git diff --exit-code -- crds
 
 # Write crds/ anew from the Rust types
 crds:
