@@ -7,7 +7,7 @@ use capt_api::{
     foreign::{SecretView, WorkspaceView},
     names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL},
 };
-use capt_status::{condition, machine::Cause};
+use capt_status::{Time, condition, failure::Class, machine::Cause};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -15,13 +15,16 @@ use crate::{
     meta::{self, Writer},
     object::{Kind, ObjectKey},
     outputs::{self, Progress},
-    ownership::{self, Claim},
+    ownership::{self, Claim, Owner},
     pass::Settings,
     plan::{Action, Counts, Op, Precondition, Query},
     reasons,
     workspace_template_apply::is_current,
     world::{Seen, View},
 };
+
+/// Annotation on a Workspace whose change makes the provider reconcile at once.
+const RECONCILE_REQUESTED_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 
 /// An apply that a provider object owns or would make, with its Workspace and connection Secret.
 #[derive(Debug, Clone)]
@@ -41,10 +44,17 @@ pub struct Child {
 /// How far a child is, as the provider object sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChildProgress {
+    /// Something that the apply refers to is not there yet.
+    Unresolved(Cause),
     /// Waiting, for a reason.
-    InProgress(Cause),
+    InProgress {
+        /// What is waited for.
+        cause: Cause,
+        /// Whether the provider has begun on the Workspace.
+        begun: bool,
+    },
     /// Something is wrong.
-    Failing(Cause),
+    Failing(Cause, Class),
     /// Its Workspace is ready and carries the apply's current spec.
     Ready(Arc<WorkspaceView>),
 }
@@ -104,32 +114,35 @@ impl Child {
 
     /// How far it is, if the plan in hand leaves its spec alone.
     pub fn progress(&self) -> ChildProgress {
-        let waiting = || {
-            ChildProgress::InProgress(Cause::new(
-                reasons::WAITING_FOR_WORKSPACE,
-                format!("waiting for Workspace {} to become ready", self.workspace_name()),
-            ))
-        };
+        let waiting = || ChildProgress::InProgress { cause: self.waiting(), begun: self.begun() };
         let Some(apply) = self.apply.present() else { return waiting() };
         if !self.owned {
-            return ChildProgress::Failing(Cause::new(
-                reasons::NAME_COLLISION,
-                format!(
-                    "{} belongs to somebody else; choose another name in spec.workspaceTemplateApplyName",
-                    self.key
-                ),
-            ));
+            let message = format!(
+                "{} belongs to somebody else; choose another name in spec.workspaceTemplateApplyName",
+                self.key
+            );
+            return ChildProgress::Failing(Cause::new(reasons::NAME_COLLISION, message), Class::Config);
         }
         if let Some(synced) = apply.status.as_ref().and_then(|status| condition::find(&status.conditions, "Synced"))
             && synced.status == condition::ConditionStatus::False
             && synced.observed_generation == Some(meta::generation(apply.as_ref()))
         {
             let cause = Cause::new(synced.reason.clone(), synced.message.clone());
-            let waits = [reasons::TEMPLATE_NOT_FOUND, reasons::WAITING_FOR_SECRETS, reasons::WAITING_FOR_WORKSPACES];
-            return if waits.contains(&synced.reason.as_str()) {
-                ChildProgress::InProgress(cause)
-            } else {
-                ChildProgress::Failing(cause)
+            return match synced.reason.as_str() {
+                reasons::TEMPLATE_NOT_FOUND => ChildProgress::Unresolved(cause),
+                reasons::WAITING_FOR_SECRETS | reasons::WAITING_FOR_WORKSPACES => {
+                    ChildProgress::InProgress { cause, begun: false }
+                }
+                reasons::WORKSPACE_DELETING => ChildProgress::Failing(cause, Class::Transient),
+                reasons::UNDEFINED_VARIABLE
+                | reasons::INVALID_TEMPLATE
+                | reasons::NAME_COLLISION
+                | reasons::WORKSPACE_MISSING => ChildProgress::Failing(cause, Class::Config),
+                // The provider's own error, by its reason; the class follows from the Workspace's text.
+                _ => {
+                    let class = self.workspace_failure().map_or(Class::Unknown, |failure| failure.class);
+                    ChildProgress::Failing(cause, class)
+                }
             };
         }
         if !is_current(apply) || meta::is_deleting(apply.as_ref()) {
@@ -139,13 +152,57 @@ impl Child {
             None => waiting(),
             Some(workspace) => match outputs::progress(workspace) {
                 Progress::InProgress | Progress::Deleting => waiting(),
-                Progress::Failing(message) => ChildProgress::Failing(Cause::new(
-                    reasons::WORKSPACE_ERROR,
-                    format!("Workspace {}: {message}", workspace.meta.name),
-                )),
+                Progress::Failing(failure) => {
+                    let message = format!("Workspace {}: {}", workspace.meta.name, failure.message);
+                    ChildProgress::Failing(Cause::new(failure.reason, message), failure.class)
+                }
                 Progress::Ready => ChildProgress::Ready(Arc::clone(workspace)),
             },
         }
+    }
+
+    /// What a child that is on its way is waited for.
+    pub fn waiting(&self) -> Cause {
+        Cause::new(
+            reasons::WAITING_FOR_WORKSPACE,
+            format!("waiting for Workspace {} to become ready", self.workspace_name()),
+        )
+    }
+
+    /// Whether the provider has begun on the Workspace.
+    pub fn begun(&self) -> bool {
+        self.claim.as_ref().and_then(Claim::ours).is_some_and(|workspace| outputs::has_begun(workspace))
+    }
+
+    /// Whether an apply may be running, so that the provider is not asked for another.
+    pub fn busy(&self) -> bool {
+        self.claim.as_ref().and_then(Claim::ours).is_some_and(|workspace| outputs::is_busy(workspace))
+    }
+
+    /// Why the Workspace cannot be destroyed, while it is being deleted.
+    pub fn destroy_failure(&self) -> Option<outputs::Failure> {
+        let workspace = self.claim.as_ref().and_then(Claim::ours).filter(|workspace| workspace.meta.deleting)?;
+        let synced =
+            workspace.synced.as_ref().filter(|synced| synced.is_false() && synced.reason == "ReconcileError")?;
+        Some(outputs::failure(&synced.message))
+    }
+
+    fn workspace_failure(&self) -> Option<outputs::Failure> {
+        match outputs::progress(self.claim.as_ref().and_then(Claim::ours)?) {
+            Progress::Failing(failure) => Some(failure),
+            Progress::InProgress | Progress::Deleting | Progress::Ready => None,
+        }
+    }
+
+    /// Asks the provider to try again now.
+    pub fn retry(&self, writer: &mut Writer, now: Time) {
+        let Some(Claim { key, api: _, found: Seen::Present((workspace, Owner::Ours)) }) = &self.claim else { return };
+        let precondition = Precondition::Observed {
+            uid: workspace.meta.uid.clone(),
+            resource_version: workspace.meta.resource_version.clone(),
+        };
+        let body = json!({"metadata": {"annotations": {RECONCILE_REQUESTED_ANNOTATION: now}}});
+        writer.other(key.clone(), Op::MergePatch { body }, precondition, "recovery: ask the provider to try again");
     }
 
     /// Makes the apply or brings its spec up to date; an apply of somebody else is left alone.

@@ -21,6 +21,7 @@ pub mod captcontrolplane;
 pub mod child;
 pub mod executor;
 pub mod hash;
+pub mod memory;
 pub mod meta;
 pub mod object;
 pub mod outputs;

@@ -7,7 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use capt_api::foreign::{SecretView, WorkspaceView};
+use capt_api::{
+    foreign::{SecretView, WorkspaceView},
+    names::{
+        EXTERNAL_CREATE_FAILED_ANNOTATION, EXTERNAL_CREATE_PENDING_ANNOTATION, EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
+    },
+};
+use capt_status::failure::Class;
 use serde_json::Value;
 
 /// How far the provider is with a Workspace.
@@ -17,8 +23,8 @@ pub enum Progress {
     InProgress,
     /// deletionTimestamp is set.
     Deleting,
-    /// The last attempt failed with this text (bounded, on one line).
-    Failing(String),
+    /// The last attempt failed.
+    Failing(Failure),
     /// Synced and Ready, of the current generation.
     Ready,
 }
@@ -33,7 +39,7 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     let Some(synced) = &workspace.synced else { return Progress::InProgress };
     let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
     match (synced.status.as_str(), synced.reason.as_str()) {
-        ("False", "ReconcileError") => Progress::Failing(short_error(&synced.message)),
+        ("False", "ReconcileError") => Progress::Failing(failure(&synced.message)),
         ("True", _) if is_current && workspace.ready.as_ref().is_some_and(|ready| ready.status == "True") => {
             Progress::Ready
         }
@@ -41,13 +47,47 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     }
 }
 
-/// The provider's error text without the encoded log it appends, on one line.
+/// A failure that the provider reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What may be done about it.
+    pub class: Class,
+    /// CamelCase reason.
+    pub reason: &'static str,
+    /// Short text on one line, without what changes from try to try.
+    pub message: String,
+}
+
+/// What the provider's error text means.
 ///
-/// The classified text will replace this one; it already never carries the blob.
-pub fn short_error(message: &str) -> String {
+/// The text carries an encoded log, which never goes further than this.
+pub fn failure(message: &str) -> Failure {
     let text = message.split("To see the full error run:").next().unwrap_or_default();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.is_empty() { "the provider reports an error without a text".to_owned() } else { text }
+    let message = if text.is_empty() { "the provider reports an error without a text".to_owned() } else { text };
+    Failure { class: Class::Unknown, reason: crate::reasons::WORKSPACE_ERROR, message }
+}
+
+/// Whether the provider has begun on a Workspace: its external name does not tell, since we set it.
+pub fn has_begun(workspace: &WorkspaceView) -> bool {
+    workspace.synced.is_some()
+        || workspace.ready.is_some()
+        || !workspace.meta.finalizers.is_empty()
+        || workspace.meta.annotations.contains_key(EXTERNAL_CREATE_PENDING_ANNOTATION)
+}
+
+/// Whether an apply may be running: a creation was begun and not ended, or the current generation is
+/// not seen yet.
+pub fn is_busy(workspace: &WorkspaceView) -> bool {
+    let at = |name: &str| workspace.meta.annotations.get(name).map_or("", String::as_str);
+    let ended = at(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION).max(at(EXTERNAL_CREATE_FAILED_ANNOTATION));
+    let unseen = workspace
+        .synced
+        .as_ref()
+        .and_then(|synced| synced.observed_generation)
+        .is_some_and(|seen| seen < workspace.meta.generation);
+    // RFC 3339 in UTC, so the later one is the greater text.
+    at(EXTERNAL_CREATE_PENDING_ANNOTATION) > ended || unseen
 }
 
 /// Why an output cannot be used.
@@ -149,7 +189,7 @@ mod tests {
             (
                 1,
                 conditions(&failed, Some("True")),
-                Progress::Failing("create failed: cannot apply: Summary: X.".to_owned()),
+                Progress::Failing(failure("create failed: cannot apply: Summary: X.")),
             ),
         ] {
             assert_eq!(progress(&workspace(generation, &status)), expected, "{status}");

@@ -10,7 +10,11 @@ use capt_status::{
 };
 use serde::Serialize;
 
-use crate::{meta::Writer, plan::Op};
+use crate::{
+    memory::{self, Remembered},
+    meta::Writer,
+    plan::Op,
+};
 
 /// A status of ours.
 pub trait Status: Clone + PartialEq + Serialize {
@@ -64,6 +68,30 @@ pub fn write<S: Status>(
             false
         }
     }
+}
+
+/// As [`write`], but a change of nothing but timers right after a transition waits, since more is
+/// likely to follow; the plan then says when it is worth a write.
+pub fn write_batched<S: Status + Remembered>(
+    writer: &mut Writer,
+    manager: &'static str,
+    stored: &S,
+    wanted: S,
+    verdicts: Vec<Verdict>,
+    generation: i64,
+    now: Time,
+) -> bool {
+    let mut merged = wanted.clone();
+    let conditions = condition::merge(stored.clone().conditions(), verdicts.clone(), generation, now);
+    if condition::same(stored.clone().conditions(), &conditions) {
+        merged.conditions().clone_from(stored.clone().conditions());
+        if let Some(at) = memory::worth_a_write_at(stored, &merged, now) {
+            let plan = writer.plan();
+            plan.next = Some(plan.next.map_or(at, |next| next.min(at)));
+            return false;
+        }
+    }
+    write(writer, manager, stored, wanted, verdicts, generation, now)
 }
 
 /// Adds the write of nothing but the Paused condition.

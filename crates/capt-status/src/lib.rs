@@ -23,6 +23,7 @@ pub mod condition;
 pub mod deadline;
 pub mod dependencies;
 pub mod endpoint;
+pub mod failure;
 pub mod health;
 pub mod machine;
 pub mod progress;

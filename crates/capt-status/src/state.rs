@@ -3,8 +3,6 @@
 //! `status.state` is the state machine (requirements 003), `status.phase` its projection for the
 //! people who know three words (requirements 000 and 001).
 
-use alloc::vec::Vec;
-
 use serde::{Deserialize, Serialize};
 
 /// State of a CAPTCluster or CAPTControlPlane.
@@ -82,23 +80,23 @@ impl State {
         }
     }
 
-    /// The states that may follow this one; staying is always legal, and from everything but
-    /// `Deleting` one may go to `Deleting`.
+    /// The states that may follow this one; staying is always legal.
     ///
     /// A pass sees a level and not every step to it, so a fast provider may take an object from
-    /// `Pending` to `Ready` in one step; what never happens is a way back to `Pending` or out of
-    /// `Deleting`.
-    pub fn successors(self) -> Vec<Self> {
+    /// `Pending` to `Ready` in one step. What was ready once never goes back to a first creation and
+    /// is never `Failed`; nothing comes back out of `Deleting`.
+    pub const fn successors(self) -> &'static [Self] {
+        use State::{Configuring, Degraded, Deleting, Failed, Pending, Provisioning, Ready, Recovering, Validating};
         match self {
-            Self::Deleting => Vec::new(),
-            Self::Pending
-            | Self::Validating
-            | Self::Provisioning
-            | Self::Configuring
-            | Self::Ready
-            | Self::Degraded
-            | Self::Recovering
-            | Self::Failed => Self::ALL.into_iter().filter(|next| *next != self && *next != Self::Pending).collect(),
+            Pending => &[Validating, Provisioning, Configuring, Ready, Degraded, Recovering, Failed, Deleting],
+            Validating => &[Pending, Provisioning, Configuring, Ready, Degraded, Recovering, Failed, Deleting],
+            Provisioning => &[Pending, Validating, Configuring, Ready, Degraded, Recovering, Failed, Deleting],
+            Configuring => &[Pending, Validating, Provisioning, Ready, Degraded, Recovering, Failed, Deleting],
+            Ready => &[Provisioning, Degraded, Deleting],
+            Degraded => &[Provisioning, Ready, Deleting],
+            Recovering => &[Pending, Validating, Provisioning, Configuring, Ready, Degraded, Failed, Deleting],
+            Failed => &[Pending, Validating, Provisioning, Configuring, Ready, Degraded, Recovering, Deleting],
+            Deleting => &[],
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use capt_api::{
     CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
-    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION},
+    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, RETRY_ANNOTATION},
 };
 use capt_status::{
     ConditionStatus, State, Time,
     condition::{self, Verdict},
-    machine::{self, Cause, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Workspace},
+    machine::{self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace},
 };
 use kube::ResourceExt;
 use serde_json::json;
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::observe::{Observed, apply_name};
 use crate::{
     child::{ChildProgress, Wanted},
-    hash,
+    hash, memory,
     meta::{self, Writer},
     object::Kind,
     outputs,
@@ -83,39 +83,56 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             Some(name) => format!("waiting for Cluster {name} to exist"),
             None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
         };
-        Vpc::pending(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
+        Vpc::queued(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
     };
     found.record(observed, &mut wanted);
+    let hash = spec_hash(captcluster);
     let facts = Facts {
+        role: Role::Infrastructure,
         lifecycle: Lifecycle::Active,
         owner,
         inputs: found.inputs,
         infrastructure: Infrastructure::Ready,
         workspace: found.workspace,
-        configuration: Configuration::Complete,
-        served: stored.ready,
+        busy: observed.vpc.busy(),
+        configuration: found.configuration,
+        checks: Checks::Passing,
+        same_failure: memory::is_shown(&stored, &found.cause.reason),
+        user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let state = machine::state(&facts);
+    let limits = limits(observed);
+    let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
+    if next.act {
+        observed.vpc.retry(&mut writer, now);
+    }
+    let cause = memory::cause(&stored, &next, &found.cause, &limits);
+    let state = next.state;
     wanted.observed_generation = Some(generation);
-    wanted.spec_hash = Some(spec_hash(captcluster));
-    wanted.state = Some(state);
-    wanted.phase = Some(state.phase());
+    wanted.spec_hash = Some(hash);
     wanted.endpoint = endpoint(observed).or(wanted.endpoint);
-    if state == State::Ready {
+    memory::record(&mut wanted, &next, &facts, &cause);
+    if next.memory.served {
         wanted.ready = true;
         wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
     }
-    let mut verdicts =
-        machine::verdicts(state, wanted.ready, &found.cause, condition::is_true(&stored.conditions, "Available"));
-    verdicts.extend(own_verdicts(&found, owner, wanted.ready));
+    let available = condition::is_true(&stored.conditions, "Available");
+    let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);
+    verdicts.extend(own_verdicts(&found, &cause, state, owner));
     writer.plan().state = Some(state);
-    writer.note(if state == State::Ready { "VPC ready".to_owned() } else { found.cause.message.clone() });
+    writer.note(if state == State::Ready { "VPC ready".to_owned() } else { cause.message });
+    writer.plan().next = next.at;
     if state == State::Ready && stored.state != Some(State::Ready) {
         let note = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
         writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
     }
-    status::write(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
+    status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Limits from the spec.
+fn limits(observed: &Observed) -> machine::Limits {
+    let spec = &observed.captcluster.spec;
+    memory::limits(spec.timeouts.as_ref(), &[], spec.recovery_strategy.as_ref())
 }
 
 /// Finalizer and the apply's name, in one write; true if the spec changes with it.
@@ -142,23 +159,26 @@ fn prepare(observed: &Observed, writer: &mut Writer) -> bool {
 struct Vpc {
     inputs: Inputs,
     workspace: Workspace,
+    configuration: Configuration,
     cause: Cause,
     id: Option<String>,
     zones: Vec<String>,
 }
 
 impl Vpc {
-    fn pending(cause: Cause) -> Self {
-        Self { inputs: Inputs::Valid, workspace: Workspace::InProgress, cause, id: None, zones: Vec::new() }
-    }
-
-    fn failing(cause: Cause) -> Self {
-        Self { workspace: Workspace::Failing, ..Self::pending(cause) }
+    fn queued(cause: Cause) -> Self {
+        let (inputs, configuration) = (Inputs::Valid, Configuration::Complete);
+        Self { inputs, workspace: Workspace::Queued, configuration, cause, id: None, zones: Vec::new() }
     }
 
     fn ready(id: String, zones: Vec<String>) -> Self {
-        let cause = Cause::new(reasons::READY, "");
-        Self { inputs: Inputs::Valid, workspace: Workspace::Ready, cause, id: Some(id), zones }
+        let found = Self::queued(Cause::new(reasons::READY, ""));
+        Self { workspace: Workspace::Ready, id: Some(id), zones, ..found }
+    }
+
+    /// The Workspace is ready and says no VPC id.
+    fn without_id(cause: Cause) -> Self {
+        Self { workspace: Workspace::Ready, configuration: Configuration::Incomplete, ..Self::queued(cause) }
     }
 
     /// Takes over into the status what is known; what is not known keeps its last value.
@@ -186,7 +206,7 @@ impl Vpc {
         wanted.vpc_workspace_name = Some(workspace_name);
         match self.workspace {
             Workspace::Ready => {
-                template.ready = true;
+                template.ready = self.id.is_some();
                 // Taken over when it has succeeded and not while it is tried, so that a revision that is
                 // shown as applied was.
                 if let Some(applied) = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()) {
@@ -196,7 +216,7 @@ impl Vpc {
                 template.last_failed_revision = None;
                 template.last_failure_message = None;
             }
-            Workspace::Failing => {
+            Workspace::Failing(_) => {
                 template.ready = false;
                 let tried =
                     observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()?.last_applied_revision.clone());
@@ -204,7 +224,7 @@ impl Vpc {
                 template.last_failure_message =
                     Some(capt_status::text::truncate(&self.cause.message, capt_status::text::MAX_MESSAGE));
             }
-            Workspace::InProgress => template.ready = false,
+            Workspace::Queued | Workspace::Applying => template.ready = false,
         }
     }
 }
@@ -222,7 +242,7 @@ fn vpc(observed: &Observed, cluster: &str, environment: Option<&String>, writer:
         (None, Some(id)) => return Vpc::ready(id, Vec::new()),
         (None, None) => {
             let message = "neither spec.vpcTemplateRef nor spec.existingVpcId is set; set one of them";
-            return Vpc { inputs: Inputs::Invalid, ..Vpc::failing(Cause::new(reasons::NO_VPC_CONFIGURED, message)) };
+            return Vpc { inputs: Inputs::Invalid, ..Vpc::queued(Cause::new(reasons::NO_VPC_CONFIGURED, message)) };
         }
     };
     let vpc_name = spec
@@ -243,27 +263,28 @@ fn vpc(observed: &Observed, cluster: &str, environment: Option<&String>, writer:
         wait_for: Vec::new(),
     };
     let changes_spec = observed.vpc.ensure(writer, Kind::CaptCluster, captcluster, cluster, &wanted).is_some();
-    let workspace = observed.vpc.workspace_name();
     match observed.vpc.progress() {
-        ChildProgress::Ready(_) if changes_spec => Vpc::pending(Cause::new(
-            reasons::WAITING_FOR_WORKSPACE,
-            format!("waiting for Workspace {workspace} to become ready"),
-        )),
-        ChildProgress::InProgress(cause) => Vpc::pending(cause),
-        ChildProgress::Failing(cause) => Vpc::failing(cause),
+        ChildProgress::Ready(_) if changes_spec => {
+            Vpc { workspace: Workspace::Applying, ..Vpc::queued(observed.vpc.waiting()) }
+        }
+        ChildProgress::Unresolved(cause) => Vpc { inputs: Inputs::Unresolved, ..Vpc::queued(cause) },
+        ChildProgress::InProgress { cause, begun } => {
+            Vpc { workspace: if begun { Workspace::Applying } else { Workspace::Queued }, ..Vpc::queued(cause) }
+        }
+        ChildProgress::Failing(cause, class) => Vpc { workspace: Workspace::Failing(class), ..Vpc::queued(cause) },
         ChildProgress::Ready(workspace) => match outputs::text(&workspace, observed.vpc.connection(), "vpc_id") {
             Ok(Some(id)) => Vpc::ready(id.trim().to_owned(), outputs::availability_zones(&workspace.outputs)),
-            Ok(None) => Vpc::failing(Cause::new(
+            Ok(None) => Vpc::without_id(Cause::new(
                 reasons::VPC_ID_NOT_FOUND,
                 format!(
                     "Workspace {} is ready but has no output vpc_id, neither in its status nor in its connection Secret",
                     workspace.meta.name
                 ),
             )),
-            Err(error) => Vpc::failing(Cause::new(
-                reasons::VPC_ID_NOT_FOUND,
-                format!("Workspace {}: {error}", workspace.meta.name),
-            )),
+            Err(error) => {
+                let message = format!("Workspace {}: {error}", workspace.meta.name);
+                Vpc::without_id(Cause::new(reasons::VPC_ID_NOT_FOUND, message))
+            }
         },
     }
 }
@@ -275,18 +296,25 @@ fn endpoint(observed: &Observed) -> Option<String> {
 }
 
 /// The conditions of the Go implementation, kept true.
-fn own_verdicts(vpc: &Vpc, owner: Owner, served: bool) -> Vec<Verdict> {
-    let Cause { reason, message } = &vpc.cause;
+fn own_verdicts(vpc: &Vpc, cause: &Cause, state: State, owner: Owner) -> Vec<Verdict> {
+    let Cause { reason, message } = cause;
     let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
-    let is_ready = vpc.workspace == Workspace::Ready && owner == Owner::Known;
-    let is_failing = vpc.workspace == Workspace::Failing || vpc.inputs == Inputs::Invalid;
+    let is_failing =
+        matches!(vpc.workspace, Workspace::Failing(_)) || vpc.inputs == Inputs::Invalid || state == State::Failed;
+    let is_ready = vpc.id.is_some() && !is_failing;
+    let is_creating = match state {
+        State::Validating | State::Provisioning | State::Configuring | State::Recovering | State::Pending => {
+            !is_failing && !is_ready
+        }
+        State::Ready | State::Degraded | State::Failed | State::Deleting => false,
+    };
     vec![
         if is_ready {
             Verdict::new("VPCReady", true, reasons::READY, "")
         } else {
             because("VPCReady", ConditionStatus::False)
         },
-        if !is_ready && !is_failing && !served {
+        if is_creating {
             because("VPCCreating", ConditionStatus::True)
         } else {
             Verdict::new("VPCCreating", false, "NotCreating", "")
@@ -297,7 +325,9 @@ fn own_verdicts(vpc: &Vpc, owner: Owner, served: bool) -> Vec<Verdict> {
             Verdict::new("VPCFailed", false, "NotFailed", "")
         },
         match owner {
-            Owner::Missing => because("WaitingForCluster", ConditionStatus::True),
+            Owner::Missing => {
+                Verdict::new("WaitingForCluster", true, vpc.cause.reason.clone(), vpc.cause.message.clone())
+            }
             Owner::Known => Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
         },
     ]
@@ -308,7 +338,8 @@ fn spec_hash(captcluster: &capt_api::CAPTCluster) -> String {
     if let Some(fields) = spec.as_object_mut() {
         fields.remove("workspaceTemplateApplyName");
     }
-    hash::hex(&spec, 16)
+    // The user's word to try again counts as a change.
+    hash::hex(&json!([spec, captcluster.annotations().get(RETRY_ANNOTATION)]), 16)
 }
 
 /// Control planes first, then the VPC's apply, then the finalizer.
@@ -347,14 +378,31 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         }
         format!("waiting for {} to be deleted", observed.vpc.key)
     };
-    let cause = Cause::new(reasons::WAITING_FOR_DELETION, message);
+    let cause = match observed.vpc.destroy_failure() {
+        Some(failure) => Cause::new(failure.reason, format!("{message}: {}", failure.message)),
+        None => Cause::new(reasons::WAITING_FOR_DELETION, message),
+    };
     let generation = meta::generation(captcluster);
     let mut wanted = stored.clone();
+    let facts = Facts {
+        role: Role::Infrastructure,
+        lifecycle: memory::deleting(observed.vpc.destroy_failure().map(|failure| failure.class)),
+        owner: Owner::Known,
+        inputs: Inputs::Valid,
+        infrastructure: Infrastructure::Ready,
+        workspace: Workspace::Ready,
+        busy: false,
+        configuration: Configuration::Complete,
+        checks: Checks::Passing,
+        same_failure: memory::is_shown(stored, &cause.reason),
+        user_changed: false,
+    };
+    let next = machine::follow(&memory::read(stored), &facts, &limits(observed), now);
+    memory::record(&mut wanted, &next, &facts, &cause);
     wanted.observed_generation = Some(generation);
-    wanted.state = Some(State::Deleting);
-    wanted.phase = Some(State::Deleting.phase());
+    writer.plan().next = next.at;
     let available = condition::is_true(&stored.conditions, "Available");
-    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, &cause, available);
+    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, next.stalled, &cause, available);
     verdicts.extend([
         Verdict::new("VPCReady", false, cause.reason.clone(), cause.message.clone()),
         Verdict::new("VPCCreating", false, "NotCreating", ""),

@@ -10,7 +10,9 @@ use capt_api::{
 use capt_status::{
     Endpoint, State, Time,
     condition::{self, Verdict},
-    machine::{self, Cause, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Workspace},
+    machine::{
+        self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Timer, Workspace,
+    },
 };
 use kube::ResourceExt;
 use serde_json::json;
@@ -22,6 +24,7 @@ use super::{
 };
 use crate::{
     child::{ChildProgress, Wanted},
+    memory,
     meta::{self, Writer},
     object::{Kind, ObjectKey},
     outputs,
@@ -109,28 +112,52 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
                 Some(name) => format!("waiting for Cluster {name} to exist"),
                 None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
             };
-            (Owner::Missing, Found::new(Workspace::InProgress, Cause::new(reasons::WAITING_FOR_CLUSTER, message)))
+            (Owner::Missing, Found::new(Workspace::Queued, Cause::new(reasons::WAITING_FOR_CLUSTER, message)))
         }
     };
     let facts = Facts {
+        role: Role::ControlPlane,
         lifecycle: Lifecycle::Active,
         owner,
         inputs: found.inputs,
         infrastructure: found.infrastructure,
         workspace: found.workspace,
+        busy: observed.eks.busy(),
         configuration: found.configuration,
-        served: stored.ready,
+        checks: Checks::Passing,
+        same_failure: memory::is_shown(&stored, &found.cause.reason),
+        user_changed: stored.spec_hash.as_ref().is_some_and(|hash| *hash != report::spec_hash(control_plane)),
     };
-    let state = machine::state(&facts);
-    let (wanted, verdicts) = report::status(observed, &stored, &found, state, generation);
+    let limits = limits(control_plane);
+    let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
+    if next.act {
+        observed.eks.retry(&mut writer, now);
+    }
+    let cause = memory::cause(&stored, &next, &found.cause, &limits);
+    let state = next.state;
+    let (mut wanted, verdicts) = report::status(observed, &stored, &found, &next, &cause, generation);
+    memory::record(&mut wanted, &next, &facts, &cause);
     writer.plan().state = Some(state);
-    writer.note(if state == State::Ready { "ready".to_owned() } else { found.cause.message.clone() });
+    writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
+    writer.plan().next = next.at;
     if state == State::Ready && stored.state != Some(State::Ready) {
         let note = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
         writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
     }
-    status::write(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
+    status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Limits from the spec, and from where the Go implementation has them.
+fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
+    let spec = &control_plane.spec;
+    let go = spec.control_plane_config.as_ref().and_then(|config| config.timeouts.as_ref()).map_or_else(
+        Vec::new,
+        |timeouts| {
+            vec![(Timer::ControlPlane, timeouts.control_plane_timeout), (Timer::VpcReady, timeouts.vpc_ready_timeout)]
+        },
+    );
+    memory::limits(spec.timeouts.as_ref(), &go, spec.recovery_strategy.as_ref())
 }
 
 /// Finalizer and the apply's name, in one write; true if the spec changes with it.
@@ -156,13 +183,13 @@ fn provision(observed: &Observed, cluster: &ClusterView, writer: &mut Writer) ->
     let Some(region) = variables::region(observed) else {
         let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
                        cluster.x-k8s.io/region";
-        let found = Found::new(Workspace::InProgress, Cause::new(reasons::REGION_MISSING, message));
+        let found = Found::new(Workspace::Queued, Cause::new(reasons::REGION_MISSING, message));
         return Found { inputs: Inputs::Invalid, ..found };
     };
     let variables = match variables::eks(observed, region) {
         Ok(variables) => variables,
-        Err(cause) => {
-            return Found { infrastructure: Infrastructure::Waiting, ..Found::new(Workspace::InProgress, cause) };
+        Err(variables::Waiting { inputs, infrastructure, cause }) => {
+            return Found { inputs, infrastructure, ..Found::new(Workspace::Queued, cause) };
         }
     };
     let wanted = Wanted {
@@ -183,15 +210,14 @@ fn provision(observed: &Observed, cluster: &ClusterView, writer: &mut Writer) ->
         ChildProgress::Ready(workspace) if !changes_spec => {
             Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
         }
-        ChildProgress::Ready(_) => Found::new(
-            Workspace::InProgress,
-            Cause::new(
-                reasons::WAITING_FOR_WORKSPACE,
-                format!("waiting for Workspace {} to become ready", observed.eks.workspace_name()),
-            ),
-        ),
-        ChildProgress::InProgress(cause) => Found::new(Workspace::InProgress, cause),
-        ChildProgress::Failing(cause) => Found::new(Workspace::Failing, cause),
+        ChildProgress::Ready(_) => Found::new(Workspace::Applying, observed.eks.waiting()),
+        ChildProgress::Unresolved(cause) => {
+            Found { inputs: Inputs::Unresolved, ..Found::new(Workspace::Queued, cause) }
+        }
+        ChildProgress::InProgress { cause, begun } => {
+            Found::new(if begun { Workspace::Applying } else { Workspace::Queued }, cause)
+        }
+        ChildProgress::Failing(cause, class) => Found::new(Workspace::Failing(class), cause),
     }
 }
 
@@ -318,7 +344,9 @@ fn kubeconfig(
         ChildProgress::Ready(_) => {
             Err(not_ready(format!("waiting for Workspace {}", observed.kubeconfig.workspace_name())))
         }
-        ChildProgress::InProgress(cause) | ChildProgress::Failing(cause) => Err(not_ready(cause.message)),
+        ChildProgress::Unresolved(cause)
+        | ChildProgress::InProgress { cause, begun: _ }
+        | ChildProgress::Failing(cause, _) => Err(not_ready(cause.message)),
     }
 }
 
@@ -353,14 +381,33 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         writer.note("its applies are gone");
         return writer.finish();
     }
-    let cause = Cause::new(reasons::WAITING_FOR_DELETION, format!("waiting for {} to be deleted", left.join(", ")));
+    let message = format!("waiting for {} to be deleted", left.join(", "));
+    let blocked = children.into_iter().find_map(|child| child.destroy_failure());
+    let cause = match &blocked {
+        Some(failure) => Cause::new(failure.reason, format!("{message}: {}", failure.message)),
+        None => Cause::new(reasons::WAITING_FOR_DELETION, message),
+    };
     let generation = meta::generation(control_plane);
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(generation);
-    wanted.state = Some(State::Deleting);
-    wanted.phase = Some(State::Deleting.phase());
+    let facts = Facts {
+        role: Role::ControlPlane,
+        lifecycle: memory::deleting(blocked.map(|failure| failure.class)),
+        owner: Owner::Known,
+        inputs: Inputs::Valid,
+        infrastructure: Infrastructure::Ready,
+        workspace: Workspace::Ready,
+        busy: false,
+        configuration: Configuration::Complete,
+        checks: Checks::Passing,
+        same_failure: memory::is_shown(stored, &cause.reason),
+        user_changed: false,
+    };
+    let next = machine::follow(&memory::read(stored), &facts, &limits(control_plane), now);
+    memory::record(&mut wanted, &next, &facts, &cause);
+    writer.plan().next = next.at;
     let available = condition::is_true(&stored.conditions, "Available");
-    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, &cause, available);
+    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, next.stalled, &cause, available);
     // What is known of the parts stays as it was last seen.
     verdicts.extend(report::CONDITIONS[7..].iter().map(|type_| match condition::find(&stored.conditions, type_) {
         Some(last) => Verdict::new(type_, last.status, last.reason.clone(), last.message.clone()),

@@ -2,15 +2,16 @@
 
 use capt_api::{
     CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, WorkspaceStatus,
-    WorkspaceTemplateStatus, foreign::WorkspaceView,
+    WorkspaceTemplateStatus, foreign::WorkspaceView, names::RETRY_ANNOTATION,
 };
 use capt_status::{
     ConditionStatus, State,
     condition::{self, Verdict},
-    machine::{self, Cause, Workspace},
+    machine::{self, Cause, Next, Workspace},
     text::{MAX_MESSAGE, truncate},
 };
-use serde_json::Value;
+use kube::ResourceExt;
+use serde_json::{Value, json};
 
 use super::{observe::Observed, plan::Found};
 use crate::{hash, outputs, reasons};
@@ -52,15 +53,14 @@ pub(super) fn status(
     observed: &Observed,
     stored: &CAPTControlPlaneStatus,
     found: &Found,
-    state: State,
+    next: &Next,
+    cause: &Cause,
     generation: i64,
 ) -> (CAPTControlPlaneStatus, Vec<Verdict>) {
     let control_plane = observed.control_plane.as_ref();
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(generation);
     wanted.spec_hash = Some(spec_hash(control_plane));
-    wanted.state = Some(state);
-    wanted.phase = Some(state.phase());
     wanted.external_managed_control_plane = Some(true);
     if let Ok(endpoint) = &found.endpoint {
         wanted.endpoint = Some(endpoint.to_string());
@@ -74,9 +74,7 @@ pub(super) fn status(
         wanted.initialized = true;
         wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
     }
-    if state == State::Ready {
-        wanted.ready = true;
-    }
+    wanted.ready |= next.memory.served;
     workspace(observed, found, &mut wanted);
     if let Some(workspace) = &found.ready
         && let Some(version) = version(&control_plane.spec.version, workspace)
@@ -84,9 +82,9 @@ pub(super) fn status(
         wanted.version = Some(version.clone());
         wanted.versions = vec![ControlPlaneVersion { version, replicas: None }];
     }
-    let mut verdicts =
-        machine::verdicts(state, wanted.ready, &found.cause, condition::is_true(&stored.conditions, "Available"));
-    verdicts.extend(own_verdicts(found, state, &wanted));
+    let available = condition::is_true(&stored.conditions, "Available");
+    let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
+    verdicts.extend(own_verdicts(found, cause, next.state, &wanted));
     (wanted, verdicts)
 }
 
@@ -124,11 +122,11 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
                 workspace.truncated_outputs = truncated;
             }
         }
-        (None, Workspace::Failing) => {
+        (None, Workspace::Failing(_)) => {
             template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
             template.last_failure_message = Some(truncate(&found.cause.message, MAX_MESSAGE));
         }
-        (None, Workspace::InProgress | Workspace::Ready) => {}
+        (None, Workspace::Queued | Workspace::Applying | Workspace::Ready) => {}
     }
 }
 
@@ -187,8 +185,8 @@ fn parts(version: &str) -> Option<(u64, u64, Option<u64>)> {
     }
 }
 
-fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) -> Vec<Verdict> {
-    let Cause { reason, message } = &found.cause;
+fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControlPlaneStatus) -> Vec<Verdict> {
+    let Cause { reason, message } = cause;
     let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
     let latch = |type_, is_so: bool, so: &'static str| {
         if is_so { Verdict::new(type_, true, so, "") } else { because(type_, ConditionStatus::False) }
@@ -215,8 +213,8 @@ fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) ->
         },
         match found.workspace {
             Workspace::Ready => Verdict::new("WorkspaceSynced", true, reasons::WORKSPACE_SYNCED, ""),
-            Workspace::Failing => because("WorkspaceSynced", ConditionStatus::False),
-            Workspace::InProgress => because("WorkspaceSynced", ConditionStatus::Unknown),
+            Workspace::Failing(_) => because("WorkspaceSynced", ConditionStatus::False),
+            Workspace::Queued | Workspace::Applying => because("WorkspaceSynced", ConditionStatus::Unknown),
         },
         if found.workspace == Workspace::Ready {
             Verdict::new("WorkspaceReady", true, reasons::AVAILABLE, "")
@@ -253,22 +251,21 @@ fn own_verdicts(found: &Found, state: State, wanted: &CAPTControlPlaneStatus) ->
     ]
 }
 
-fn spec_hash(control_plane: &CAPTControlPlane) -> String {
+pub(super) fn spec_hash(control_plane: &CAPTControlPlane) -> String {
     let mut spec = serde_json::to_value(&control_plane.spec).unwrap_or_default();
     if let Some(fields) = spec.as_object_mut() {
         // Written by us: a change of these is no change by the user.
         fields.remove("workspaceTemplateApplyName");
         fields.remove("controlPlaneEndpoint");
     }
-    hash::hex(&spec, 16)
+    // The user's word to try again counts as a change.
+    hash::hex(&json!([spec, control_plane.annotations().get(RETRY_ANNOTATION)]), 16)
 }
 
 #[cfg(test)]
 mod tests {
-    use capt_api::foreign::WorkspaceApi;
-    use serde_json::json;
-
     use super::*;
+    use capt_api::foreign::WorkspaceApi;
 
     fn workspace(outputs: &Value) -> WorkspaceView {
         WorkspaceView::parse(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capt_api::{CAPTControlPlane, names::REGION_ANNOTATION};
-use capt_status::machine::Cause;
+use capt_status::machine::{Cause, Infrastructure, Inputs};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -25,8 +25,19 @@ pub(super) fn region(observed: &Observed) -> Option<String> {
     own.filter(given).or_else(|| captcluster().filter(given)).or_else(|| annotation().filter(given))
 }
 
+/// What the variables of the EKS template wait for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Waiting {
+    /// Whether the CAPTCluster is there at all.
+    pub(super) inputs: Inputs,
+    /// How far its VPC is.
+    pub(super) infrastructure: Infrastructure,
+    /// The same for people.
+    pub(super) cause: Cause,
+}
+
 /// Variables of the EKS template, or what they wait for.
-pub(super) fn eks(observed: &Observed, region: String) -> Result<BTreeMap<String, String>, Cause> {
+pub(super) fn eks(observed: &Observed, region: String) -> Result<BTreeMap<String, String>, Waiting> {
     let control_plane = observed.control_plane.as_ref();
     let mut variables = own(control_plane, region);
     for (name, value) in vpc(observed)? {
@@ -61,16 +72,26 @@ fn own(control_plane: &CAPTControlPlane, region: String) -> BTreeMap<String, Str
 ///
 /// Only outputs of a Workspace that is ready count. While the VPC is being updated the EKS apply
 /// keeps what it has: a variable that comes and goes would be a change of a running cluster.
-fn vpc(observed: &Observed) -> Result<BTreeMap<String, String>, Cause> {
+fn vpc(observed: &Observed) -> Result<BTreeMap<String, String>, Waiting> {
     let Some((captcluster, vpc)) = &observed.infrastructure else { return Ok(BTreeMap::new()) };
-    let waiting = |what: &str| Cause::new(reasons::WAITING_FOR_VPC, format!("waiting for {what} to be ready"));
     let Some(captcluster) = captcluster.present() else {
-        return kept(observed).ok_or_else(|| waiting("the CAPTCluster that the Cluster names"));
+        return kept(observed).ok_or_else(|| Waiting {
+            inputs: Inputs::Unresolved,
+            infrastructure: Infrastructure::Queued,
+            cause: Cause::new(reasons::WAITING_FOR_VPC, "waiting for the CAPTCluster that the Cluster names to exist"),
+        });
     };
-    let name = format!("CAPTCluster {}", captcluster.name_any());
+    let begun = vpc.as_ref().is_some_and(Child::begun);
+    let waiting = |message: String| Waiting {
+        inputs: Inputs::Valid,
+        infrastructure: if begun { Infrastructure::Begun } else { Infrastructure::Queued },
+        cause: Cause::new(reasons::WAITING_FOR_VPC, message),
+    };
+    let name = captcluster.name_any();
     let status = captcluster.status.as_ref().filter(|status| status.ready);
     let Some(id) = status.and_then(|status| status.vpc_id.clone()) else {
-        return kept(observed).ok_or_else(|| waiting(&name));
+        // The reason stands on the CAPTCluster, which is nearer to it.
+        return kept(observed).ok_or_else(|| waiting(format!("waiting for CAPTCluster/{name} to be ready")));
     };
     let Some(vpc) = vpc else { return Ok(BTreeMap::from([("vpc_id".to_owned(), id)])) };
     match vpc.progress() {
@@ -83,9 +104,10 @@ fn vpc(observed: &Observed) -> Result<BTreeMap<String, String>, Cause> {
             }
             Ok(variables)
         }
-        ChildProgress::InProgress(cause) | ChildProgress::Failing(cause) => {
-            kept(observed).ok_or_else(|| Cause::new(reasons::WAITING_FOR_VPC, format!("{name}: {}", cause.message)))
-        }
+        ChildProgress::Unresolved(_)
+        | ChildProgress::InProgress { cause: _, begun: _ }
+        | ChildProgress::Failing(_, _) => kept(observed)
+            .ok_or_else(|| waiting(format!("waiting for Workspace {} of CAPTCluster/{name}", vpc.workspace_name()))),
     }
 }
 

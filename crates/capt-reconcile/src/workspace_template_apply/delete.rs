@@ -64,8 +64,10 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
             if let Some(synced) =
                 workspace.synced.as_ref().filter(|synced| workspace.meta.deleting && synced.reason == "ReconcileError")
             {
-                message =
-                    format!("Workspace {name} cannot be deleted yet: {}", crate::outputs::short_error(&synced.message));
+                message = format!(
+                    "Workspace {name} cannot be deleted yet: {}",
+                    crate::outputs::failure(&synced.message).message
+                );
             }
             Cause::new(reasons::DELETING, message)
         }

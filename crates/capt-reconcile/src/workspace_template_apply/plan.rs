@@ -316,8 +316,8 @@ fn verdicts(observed: &Observed, sync: &Sync, writer: &Writer) -> Vec<Verdict> {
         (Sync::Waiting(cause) | Sync::Stalled(cause), _) => {
             (Verdict::new("Synced", false, cause.reason.clone(), cause.message.clone()), cause.clone())
         }
-        (Sync::Current, Progress::Failing(message)) => {
-            let cause = Cause::new(reasons::WORKSPACE_ERROR, format!("Workspace {name}: {message}"));
+        (Sync::Current, Progress::Failing(failure)) => {
+            let cause = Cause::new(failure.reason, format!("Workspace {name}: {}", failure.message));
             (Verdict::new("Synced", false, cause.reason.clone(), cause.message.clone()), cause)
         }
         (Sync::Current, Progress::InProgress | Progress::Deleting | Progress::Ready) => {

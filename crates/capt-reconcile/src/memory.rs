@@ -1,0 +1,272 @@
+//! Between the wire form of a status and what the state machine remembers; limits from the spec.
+
+use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts};
+use capt_status::{
+    ActionType, Condition, ConditionStatus, Deadline, Recovery, RecoveryStrategy, Span, State, Time, condition,
+    failure::Class,
+    machine::{
+        Attempts, Because, Budget, Cause, Facts, Lifecycle, Limits, Memory, Next, Running, Teardown, Timeouts, Timer,
+        Timers,
+    },
+    text::{MAX_MESSAGE, truncate},
+};
+
+/// A change of nothing but timers waits this long after the last transition, so that what happens
+/// in quick succession is one write.
+const BATCH: Span = Span::from_seconds(10);
+
+/// The status of a provider object, as far as the state machine keeps its memory in it.
+pub trait Remembered: Clone + PartialEq {
+    /// `status.state`.
+    fn state(&self) -> Option<State>;
+    /// `status.ready`.
+    fn ready(&self) -> bool;
+    /// `status.deadlines`.
+    fn deadlines(&mut self) -> &mut Vec<Deadline>;
+    /// `status.recovery`.
+    fn recovery(&mut self) -> &mut Option<Recovery>;
+    /// `status.conditions`.
+    fn stored_conditions(&self) -> &[Condition];
+    /// Sets state, phase, failure reason and failure message.
+    fn show(&mut self, state: State, failure: Option<(&'static str, String)>);
+}
+
+macro_rules! remembered {
+    ($($type:ty),*) => {$(
+        impl Remembered for $type {
+            fn state(&self) -> Option<State> {
+                self.state
+            }
+
+            fn ready(&self) -> bool {
+                self.ready
+            }
+
+            fn deadlines(&mut self) -> &mut Vec<Deadline> {
+                &mut self.deadlines
+            }
+
+            fn recovery(&mut self) -> &mut Option<Recovery> {
+                &mut self.recovery
+            }
+
+            fn stored_conditions(&self) -> &[Condition] {
+                &self.conditions
+            }
+
+            fn show(&mut self, state: State, failure: Option<(&'static str, String)>) {
+                self.state = Some(state);
+                self.phase = Some(state.phase());
+                let (reason, message) = failure.map(|(reason, message)| (reason.to_owned(), message)).unzip();
+                self.failure_reason = reason;
+                self.failure_message = message;
+            }
+        }
+    )*};
+}
+
+remembered!(CAPTClusterStatus, CAPTControlPlaneStatus);
+
+/// What the stored status remembers.
+pub fn read<S: Remembered>(stored: &S) -> Memory {
+    let mut status = stored.clone();
+    let mut timers = Timers::default();
+    for timer in Timer::ALL {
+        let deadline = status.deadlines().iter().find(|deadline| deadline.name == timer.name());
+        timers.set(
+            timer,
+            deadline.map(|deadline| Running { started_at: deadline.started_at, suspended_for: deadline.suspended_for }),
+        );
+    }
+    let attempts = status.recovery().as_ref().map_or_else(Attempts::default, |recovery| Attempts {
+        made: u32::try_from(recovery.attempts).unwrap_or_default(),
+        last: recovery.last_attempt_time,
+        next: recovery.next_attempt_time,
+        spent: recovery.escalated,
+    });
+    let paused_since = condition::find(stored.stored_conditions(), "Paused")
+        .filter(|paused| paused.status == ConditionStatus::True)
+        .map(|paused| paused.last_transition_time);
+    Memory { state: stored.state(), served: stored.ready(), timers, attempts, paused_since }
+}
+
+/// Takes over into `wanted` what the machine shall remember.
+pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
+    let Next { memory, state, because: _, stalled: _, act, at: _ } = next;
+    let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
+    *wanted.deadlines() = Timer::ALL
+        .into_iter()
+        .filter_map(|timer| {
+            let Running { started_at, suspended_for } = timers.get(timer)?;
+            Some(Deadline { name: timer.name().to_owned(), started_at, suspended_for })
+        })
+        .collect();
+    let before = wanted.recovery().take();
+    let Attempts { made, last, next: next_attempt, spent } = *attempts;
+    *wanted.recovery() = if *attempts == Attempts::default() {
+        // What was tried before a success stays to be seen.
+        before.filter(|recovery| recovery.attempts > 0 || recovery.last_result.is_some()).map(|recovery| Recovery {
+            attempts: 0,
+            next_attempt_time: None,
+            current_action: None,
+            last_result: Some("Succeeded".to_owned()),
+            escalated: false,
+            ..recovery
+        })
+    } else {
+        Some(Recovery {
+            attempts: i32::try_from(made).unwrap_or(i32::MAX),
+            last_attempt_time: last,
+            next_attempt_time: next_attempt,
+            current_action: (*act || (next_attempt.is_some() && made > 0)).then_some(ActionType::RetryWorkspace),
+            last_result: (made > 0 && (spent || next_attempt.is_none())).then(|| "Failed".to_owned()),
+            escalated: spent,
+        })
+    };
+    let failure = (*state == State::Failed).then(|| {
+        let reason = if facts.failure() == Some(Class::Config) { "InvalidConfiguration" } else { "CreateError" };
+        (reason, truncate(&cause.message, MAX_MESSAGE))
+    });
+    wanted.show(*state, failure);
+}
+
+/// The cause that conditions show: the pass's own, or what the machine adds to it.
+pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limits) -> Cause {
+    match next.because {
+        Because::Facts => own.clone(),
+        Because::Expired(timer) => {
+            let limit = limits.timeouts.of(timer);
+            Cause::new(timer.reason(), format!("not done within {limit} ({}): {}", timer.name(), own.message))
+        }
+        Because::BudgetSpent => Cause::new(
+            own.reason.clone(),
+            format!("given up after {} attempts to recover: {}", next.memory.attempts.made, own.message),
+        ),
+        // Nothing new failed since: the failure that was shown is the one that the user has to answer.
+        Because::StillFailed => match condition::find(stored.stored_conditions(), "Stalled") {
+            Some(stalled) => Cause::new(stalled.reason.clone(), stalled.message.clone()),
+            None => own.clone(),
+        },
+    }
+}
+
+/// Whether the status shows a failure with this reason already.
+pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
+    ["Reconciling", "Healthy", "Stalled"].into_iter().any(|type_| {
+        condition::find(stored.stored_conditions(), type_).is_some_and(|condition| condition.reason == reason)
+    })
+}
+
+/// Whether `wanted` differs in nothing but its timers from `stored`, and so soon after the last
+/// transition that more is likely to follow. Says when it is worth a write.
+pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Option<Time> {
+    let mut same_timers = wanted.clone();
+    stored.clone().deadlines().clone_into(same_timers.deadlines());
+    if same_timers != *stored || wanted == stored {
+        return None;
+    }
+    let last = stored.stored_conditions().iter().map(|condition| condition.last_transition_time).max()?;
+    let at = last.plus(BATCH);
+    (at > now && last <= now).then_some(at)
+}
+
+/// How far a deletion is, from the class of what blocks it.
+pub fn deleting(blocked: Option<Class>) -> Lifecycle {
+    Lifecycle::Deleting(blocked.map_or(Teardown::Waiting, Teardown::Blocked))
+}
+
+/// Limits from the spec: `spec.timeouts`, then those of the Go implementation, then the defaults.
+pub fn limits(
+    timeouts: Option<&SpecTimeouts>,
+    go: &[(Timer, Option<i32>)],
+    strategy: Option<&RecoveryStrategy>,
+) -> Limits {
+    let mut limits = Limits { timeouts: Timeouts::default(), budget: budget(strategy) };
+    let own = timeouts.into_iter().flat_map(|timeouts| {
+        let SpecTimeouts {
+            vpc_creation_timeout,
+            vpc_ready_timeout,
+            workspace_ready_timeout,
+            control_plane_timeout,
+            secret_timeout,
+        } = timeouts;
+        [
+            (Timer::VpcCreation, *vpc_creation_timeout),
+            (Timer::VpcReady, *vpc_ready_timeout),
+            (Timer::WorkspaceReady, *workspace_ready_timeout),
+            (Timer::ControlPlane, *control_plane_timeout),
+            (Timer::Secret, *secret_timeout),
+        ]
+    });
+    for (timer, minutes) in go.iter().copied().chain(own) {
+        if let Some(minutes) = minutes.filter(|minutes| *minutes >= 1) {
+            limits.timeouts = limits.timeouts.with(timer, Span::from_minutes(i64::from(minutes)));
+        }
+    }
+    limits
+}
+
+fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
+    let mut budget = Budget::default();
+    let Some(RecoveryStrategy { max_retries, backoff_config, actions }) = strategy else { return budget };
+    if let Some(retries) = max_retries.and_then(|retries| u32::try_from(retries).ok()) {
+        budget.max_retries = retries;
+    }
+    // Without an action that asks the provider there is nothing to try.
+    if actions.as_ref().is_some_and(|actions| actions.iter().all(|action| action.type_ == ActionType::Reread)) {
+        budget.max_retries = 0;
+    }
+    if let Some(backoff) = backoff_config {
+        budget.initial_interval = backoff.initial_interval.unwrap_or(budget.initial_interval);
+        budget.max_interval = backoff.max_interval.unwrap_or(budget.max_interval);
+        budget.multiplier =
+            backoff.multiplier.and_then(|factor| u32::try_from(factor).ok()).unwrap_or(budget.multiplier);
+    }
+    budget
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Owner, Role, Workspace};
+
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            role: Role::ControlPlane,
+            lifecycle: Lifecycle::Active,
+            owner: Owner::Known,
+            inputs: Inputs::Valid,
+            infrastructure: Infrastructure::Ready,
+            workspace: Workspace::Failing(Class::Transient),
+            busy: false,
+            configuration: Configuration::Incomplete,
+            checks: Checks::Passing,
+            same_failure: true,
+            user_changed: false,
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_is_what_is_read_back() {
+        let now = Time::from_unix(1000);
+        let mut memory = Memory { state: Some(State::Recovering), ..Memory::default() };
+        memory.timers.set(Timer::Secret, Some(Running { started_at: now, suspended_for: Span::from_seconds(3) }));
+        memory.attempts = Attempts { made: 2, last: Some(now), next: Some(now.plus(BATCH)), spent: false };
+        let next =
+            Next { memory, state: State::Recovering, because: Because::Facts, stalled: false, act: true, at: None };
+        let mut status = CAPTControlPlaneStatus::default();
+        record(&mut status, &next, &facts(), &Cause::new("R", "m"));
+        assert_eq!(read(&status), memory);
+        assert_eq!(status.deadlines[0].name, "secretTimeout");
+    }
+
+    #[test]
+    fn the_spec_goes_before_go_and_go_before_the_defaults() {
+        let spec = SpecTimeouts { control_plane_timeout: Some(7), ..SpecTimeouts::default() };
+        let go = [(Timer::ControlPlane, Some(60)), (Timer::VpcReady, Some(45))];
+        let limits = limits(Some(&spec), &go, None);
+        let minutes = |timer| limits.timeouts.of(timer).as_seconds() / 60;
+        assert_eq!([Timer::ControlPlane, Timer::VpcReady, Timer::Secret].map(minutes), [7, 45, 5]);
+    }
+}

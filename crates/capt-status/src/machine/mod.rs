@@ -1,0 +1,28 @@
+//! The state machine of CAPTCluster and CAPTControlPlane: facts in, state and standard conditions out.
+//!
+//! Both controllers share it.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`facts`] | what a pass found out, as small enums |
+//! | [`timers`] | which timer runs when, and its expiry |
+//! | [`recovery`] | the budget of attempts |
+//! | [`step`](mod@step) | what was and what is -> what follows |
+//! | [`conditions`] | what a state shows to kubectl wait, kstatus, Flux and Argo CD |
+
+pub mod conditions;
+pub mod facts;
+pub mod recovery;
+pub mod step;
+pub mod timers;
+
+pub use conditions::verdicts;
+pub use facts::{
+    Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Teardown, Workspace,
+};
+pub use recovery::{Attempts, Budget};
+pub use step::{Because, Limits, Memory, Next, follow, step};
+pub use timers::{Running, Timeouts, Timer, Timers};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,452 @@
+//! Every combination of facts against every memory, and every walk through them.
+//!
+//! The sweep asks for laws that hold in one step, the search for laws that hold along a life.
+
+extern crate std;
+
+use alloc::{collections::BTreeMap, collections::BTreeSet, vec, vec::Vec};
+use std::println;
+
+use super::*;
+use crate::{
+    condition::{
+        ConditionStatus::{False, True},
+        Verdict,
+    },
+    failure::Class,
+    state::State,
+    time::{Span, Time},
+};
+
+const CLASSES: [Class; 5] = [Class::Transient, Class::Quota, Class::Permission, Class::Config, Class::Unknown];
+const NOW: Time = Time::from_unix(1_000_000);
+
+fn workspaces() -> Vec<Workspace> {
+    let mut all = vec![Workspace::Queued, Workspace::Applying, Workspace::Ready];
+    all.extend(CLASSES.map(Workspace::Failing));
+    all
+}
+
+fn lifecycles() -> Vec<Lifecycle> {
+    let mut all = vec![Lifecycle::Active, Lifecycle::Paused, Lifecycle::Deleting(Teardown::Waiting)];
+    all.extend(CLASSES.map(|class| Lifecycle::Deleting(Teardown::Blocked(class))));
+    all
+}
+
+fn each_fact(mut with: impl FnMut(Facts)) {
+    const FLAGS: [bool; 2] = [false, true];
+    for role in [Role::Infrastructure, Role::ControlPlane] {
+        for lifecycle in lifecycles() {
+            for owner in [Owner::Missing, Owner::Known] {
+                for inputs in [Inputs::Unresolved, Inputs::Valid, Inputs::Invalid] {
+                    for infrastructure in [Infrastructure::Queued, Infrastructure::Begun, Infrastructure::Ready] {
+                        for workspace in workspaces() {
+                            for configuration in [Configuration::Incomplete, Configuration::Complete] {
+                                for checks in [Checks::Passing, Checks::Failing] {
+                                    for (busy, same_failure, user_changed) in FLAGS
+                                        .into_iter()
+                                        .flat_map(|a| FLAGS.map(|b| FLAGS.map(|c| (a, b, c))))
+                                        .flatten()
+                                    {
+                                        with(Facts {
+                                            role,
+                                            lifecycle,
+                                            owner,
+                                            inputs,
+                                            infrastructure,
+                                            workspace,
+                                            busy,
+                                            configuration,
+                                            checks,
+                                            same_failure,
+                                            user_changed,
+                                        });
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Memories of every state, with timers that just started, that have expired, and with each stage of
+/// the budget. Only what a status can hold: what has served is not Failed, what was never ready is
+/// neither Ready nor Degraded.
+fn memories() -> Vec<Memory> {
+    let mut all = vec![Memory::default()];
+    let ages = [None, Some(1), Some(100_000)];
+    let attempts = [
+        Attempts::default(),
+        Attempts {
+            made: 1,
+            last: Some(Time::from_unix(999_900)),
+            next: Some(Time::from_unix(1_000_060)),
+            spent: false,
+        },
+        Attempts { made: 2, last: Some(Time::from_unix(999_000)), next: Some(Time::from_unix(999_999)), spent: false },
+        Attempts { made: 5, last: Some(Time::from_unix(999_000)), next: Some(Time::from_unix(999_999)), spent: false },
+        Attempts { made: 5, last: Some(Time::from_unix(999_000)), next: None, spent: true },
+    ];
+    for state in State::ALL {
+        for served in [false, true] {
+            let possible = match state {
+                State::Ready | State::Degraded => served,
+                State::Pending | State::Validating | State::Configuring | State::Failed | State::Recovering => !served,
+                State::Provisioning | State::Deleting => true,
+            };
+            if !possible {
+                continue;
+            }
+            for age in ages {
+                for attempts in attempts {
+                    let mut timers = Timers::default();
+                    if let Some(age) = age {
+                        let started_at = Time::from_unix(NOW.as_unix() - age);
+                        for timer in Timer::ALL {
+                            timers.set(timer, Some(Running { started_at, suspended_for: Span::ZERO }));
+                        }
+                    }
+                    all.push(Memory { state: Some(state), served, timers, attempts, paused_since: None });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn status_of(verdicts: &[Verdict], type_: &str) -> crate::ConditionStatus {
+    verdicts.iter().find(|verdict| verdict.type_ == type_).unwrap().status
+}
+
+#[test]
+fn the_sweep() {
+    let limits = Limits::default();
+    let memories = memories();
+    let (mut checked, mut reached) = (0_u64, BTreeMap::<(Option<State>, State), u64>::new());
+    let mut seen = BTreeSet::new();
+    each_fact(|facts| {
+        for memory in &memories {
+            // Nothing is undeleted.
+            if memory.state == Some(State::Deleting) && matches!(facts.lifecycle, Lifecycle::Active) {
+                continue;
+            }
+            checked += 1;
+            let next = follow(memory, &facts, &limits, NOW);
+            *reached.entry((memory.state, next.state)).or_default() += 1;
+            seen.insert(match next.because {
+                Because::Facts => "facts",
+                Because::Expired(timer) => timer.name(),
+                Because::BudgetSpent => "budget",
+                Because::StillFailed => "still failed",
+            });
+            laws(memory, &facts, &limits, &next);
+        }
+    });
+    println!("{checked} combinations of facts and memories, {} pairs of states", reached.len());
+    assert!(checked >= 100_000);
+    let edges: BTreeSet<(State, State)> =
+        reached.keys().filter_map(|(from, to)| from.filter(|from| from != to).map(|from| (from, *to))).collect();
+    let table: BTreeSet<(State, State)> =
+        State::ALL.into_iter().flat_map(|from| from.successors().iter().map(move |to| (from, *to))).collect();
+    assert_eq!(edges, table, "every edge of the table is reached and none other");
+    let states: BTreeSet<State> = reached.keys().map(|(_, to)| *to).collect();
+    assert_eq!(states, BTreeSet::from(State::ALL), "each state is reached");
+    let expected = BTreeSet::from([
+        "facts",
+        "budget",
+        "still failed",
+        "vpcCreationTimeout",
+        "workspaceReadyTimeout",
+        "vpcReadyTimeout",
+        "controlPlaneTimeout",
+        "secretTimeout",
+    ]);
+    assert_eq!(seen, expected, "each way to a state is reached");
+}
+
+/// Laws of one step.
+fn laws(memory: &Memory, facts: &Facts, limits: &Limits, next: &Next) {
+    let say = || std::format!("{facts:?}\n{memory:?}\n{next:?}");
+    // P8: legal edges only.
+    if let Some(from) = memory.state {
+        assert!(from == next.state || from.successors().contains(&next.state), "{}", say());
+    }
+    // P5: the latch never falls.
+    assert!(next.memory.served || !memory.served, "{}", say());
+    // P10: Ready is honest.
+    if next.state == State::Ready && facts.lifecycle == Lifecycle::Active {
+        assert!(facts.is_complete() && facts.checks == Checks::Passing && next.memory.served, "{}", say());
+    }
+    // What served is never Failed.
+    assert!(!(next.memory.served && next.state == State::Failed), "{}", say());
+    // P11: Failed only for what will not pass, an expired timer or a spent budget.
+    if next.state == State::Failed && facts.lifecycle == Lifecycle::Active {
+        let config = facts.failure() == Some(Class::Config);
+        let denied = facts.failure() == Some(Class::Permission);
+        assert!(config || denied || next.because != Because::Facts, "{}", say());
+        assert!(next.stalled && !next.act && next.at.is_none(), "{}", say());
+    }
+    // P17: paused, nothing moves.
+    if facts.lifecycle == Lifecycle::Paused {
+        let moved = Memory { paused_since: memory.paused_since, ..next.memory };
+        assert!(moved == *memory && !next.act && next.at.is_none(), "{}", say());
+        return;
+    }
+    // Deleting ends in nothing else, and never acts.
+    if let Lifecycle::Deleting(_) = facts.lifecycle {
+        assert!(next.state == State::Deleting && !next.act, "{}", say());
+    }
+    // An action is only asked for where a failure may pass, and never of a provider at work.
+    if next.act {
+        assert!(facts.failure().is_some_and(|class| class != Class::Config) && !facts.busy, "{}", say());
+        assert!(next.memory.attempts.made <= limits.budget.max_retries, "{}", say());
+    }
+    // P19: the next step is in the future.
+    assert!(next.at.is_none_or(|at| at > NOW), "{}", say());
+    // P3: the same facts at the same time again change nothing and ask for nothing.
+    let settled = Facts { user_changed: false, same_failure: true, ..*facts };
+    let again = follow(&next.memory, &settled, limits, NOW);
+    if !next.act {
+        assert_eq!((again.memory, again.state, again.act), (next.memory, next.state, false), "{}", say());
+        assert_eq!(step(&next.memory, &settled, limits, NOW), None, "{}", say());
+    }
+    // P16: a clock that went back fires nothing and lets nothing expire.
+    let back = follow(&next.memory, &settled, limits, Time::from_unix(0));
+    let fired = matches!(back.because, Because::Expired(_)) && back.state == State::Failed;
+    assert!(!fired && !(back.act && !next.act), "{}\n{back:?}", say());
+    shows(next);
+}
+
+/// The conditions follow the state, and say to kstatus exactly one thing.
+fn shows(next: &Next) {
+    let cause = Cause::new("Because", "because");
+    let verdicts = verdicts(next.state, next.memory.served, next.stalled, &cause, true);
+    let is = |type_| status_of(&verdicts, type_) == True;
+    let kstatus = match (is("Deleting"), is("Reconciling"), is("Stalled"), is("Ready")) {
+        (true, _, _, _) => "Terminating",
+        (false, true, _, _) => "InProgress",
+        (false, false, true, _) => "Failed",
+        (false, false, false, true) => "Current",
+        (false, false, false, false) => "InProgress",
+    };
+    let expected = match next.state {
+        State::Pending | State::Validating | State::Provisioning | State::Configuring | State::Recovering => {
+            "InProgress"
+        }
+        State::Ready | State::Degraded => "Current",
+        State::Failed => "Failed",
+        State::Deleting => "Terminating",
+    };
+    assert_eq!(kstatus, expected, "{next:?}");
+}
+
+#[test]
+fn the_conditions_of_each_state_are_those_of_the_table() {
+    // state, served, Ready, Available, Reconciling, Stalled
+    let table = [
+        (State::Pending, false, False, False, True, False),
+        (State::Validating, false, False, False, True, False),
+        (State::Provisioning, false, False, False, True, False),
+        (State::Configuring, false, False, False, True, False),
+        (State::Provisioning, true, True, True, True, False),
+        (State::Ready, true, True, True, False, False),
+        (State::Degraded, true, True, True, False, False),
+        (State::Recovering, false, False, False, True, False),
+        (State::Failed, false, False, False, False, True),
+        (State::Deleting, true, False, True, True, False),
+    ];
+    for (state, served, ready, available, reconciling, stalled) in table {
+        let verdicts = verdicts(state, served, state == State::Failed, &Cause::new("Because", "because"), true);
+        let shown = ["Ready", "Available", "Reconciling", "Stalled"].map(|type_| status_of(&verdicts, type_));
+        assert_eq!(shown, [ready, available, reconciling, stalled], "{state:?} served={served}");
+    }
+}
+
+fn facts() -> Facts {
+    Facts {
+        role: Role::ControlPlane,
+        lifecycle: Lifecycle::Active,
+        owner: Owner::Known,
+        inputs: Inputs::Valid,
+        infrastructure: Infrastructure::Ready,
+        workspace: Workspace::Applying,
+        busy: false,
+        configuration: Configuration::Incomplete,
+        checks: Checks::Passing,
+        same_failure: true,
+        user_changed: false,
+    }
+}
+
+fn complete() -> Facts {
+    Facts { workspace: Workspace::Ready, configuration: Configuration::Complete, ..facts() }
+}
+
+fn failing(class: Class) -> Facts {
+    Facts { workspace: Workspace::Failing(class), ..facts() }
+}
+
+/// Steps until nothing more happens by itself, at each time that the step asks for; the states on
+/// the way and the times at which an action was asked for.
+fn drive(mut memory: Memory, facts: Facts, mut now: Time) -> (Memory, Vec<State>, Vec<i64>, Time) {
+    let limits = Limits::default();
+    let (mut states, mut acts) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        let next = follow(&memory, &facts, &limits, now);
+        memory = next.memory;
+        if states.last() != Some(&next.state) {
+            states.push(next.state);
+        }
+        if next.act {
+            acts.push(now.as_unix() - NOW.as_unix());
+        }
+        match next.at {
+            Some(at) => now = at,
+            None => return (memory, states, acts, now),
+        }
+    }
+    panic!("it never comes to rest: {memory:?}");
+}
+
+#[test]
+fn a_failure_that_may_pass_is_tried_with_backoff_and_then_given_up() {
+    let (memory, states, acts, _) = drive(Memory::default(), failing(Class::Transient), NOW);
+    assert_eq!(states, [State::Recovering, State::Failed]);
+    // 30 s, then 60, 120, 240, 480 later; the deadlines (30 min) come after.
+    assert_eq!(acts, [30, 90, 210, 450, 930]);
+    assert!(memory.attempts.spent);
+}
+
+#[test]
+fn a_quota_is_tried_at_the_longest_interval() {
+    let (_, states, acts, _) = drive(Memory::default(), failing(Class::Quota), NOW);
+    assert_eq!((states, acts), (vec![State::Recovering, State::Failed], vec![600, 1200]), "then the deadline");
+}
+
+#[test]
+fn a_lack_of_permission_may_pass_for_ten_minutes() {
+    let (memory, states, _, at) = drive(Memory::default(), failing(Class::Permission), NOW);
+    assert_eq!(states, [State::Recovering, State::Failed]);
+    assert_eq!(at.since(NOW), Span::from_minutes(10));
+    // Another reason has its own grace.
+    let other = Facts { same_failure: false, user_changed: true, ..failing(Class::Permission) };
+    assert_eq!(follow(&memory, &other, &Limits::default(), at).state, State::Recovering);
+}
+
+#[test]
+fn a_mistake_in_the_configuration_fails_at_once() {
+    let (_, states, acts, _) = drive(Memory::default(), failing(Class::Config), NOW);
+    assert_eq!((states, acts), (vec![State::Failed], vec![]));
+    let invalid = Facts { inputs: Inputs::Invalid, ..facts() };
+    assert_eq!(drive(Memory::default(), invalid, NOW).1, [State::Failed]);
+}
+
+#[test]
+fn failed_is_left_by_success_by_the_user_and_by_nothing_else() {
+    let limits = Limits::default();
+    let (failed, ..) = drive(Memory::default(), failing(Class::Config), NOW);
+    assert_eq!(follow(&failed, &facts(), &limits, NOW).state, State::Failed, "the provider tries something else");
+    assert_eq!(follow(&failed, &complete(), &limits, NOW).state, State::Ready, "success seen from outside");
+    let changed = Facts { user_changed: true, ..facts() };
+    assert_eq!(follow(&failed, &changed, &limits, NOW).state, State::Provisioning);
+}
+
+#[test]
+fn each_timer_expires_at_its_time_and_late_success_leads_to_ready() {
+    let infrastructure = Facts { role: Role::Infrastructure, configuration: Configuration::Complete, ..facts() };
+    let table = [
+        (Timer::VpcCreation, 30, Facts { workspace: Workspace::Queued, ..infrastructure }),
+        (Timer::WorkspaceReady, 30, infrastructure),
+        (Timer::VpcReady, 15, Facts { infrastructure: Infrastructure::Begun, workspace: Workspace::Queued, ..facts() }),
+        (
+            Timer::ControlPlane,
+            30,
+            Facts { infrastructure: Infrastructure::Queued, workspace: Workspace::Queued, ..facts() },
+        ),
+        (Timer::Secret, 5, Facts { workspace: Workspace::Ready, ..facts() }),
+    ];
+    let limits = Limits::default();
+    for (timer, minutes, facts) in table {
+        let start = follow(&Memory::default(), &facts, &limits, NOW);
+        let at = NOW.plus(Span::from_minutes(minutes));
+        assert_eq!(start.at, Some(at), "{timer:?}: the next step is exactly the deadline");
+        let before = follow(&start.memory, &facts, &limits, Time::from_unix(at.as_unix() - 1));
+        assert_ne!(before.state, State::Failed, "{timer:?}");
+        let expired = follow(&start.memory, &facts, &limits, at);
+        assert_eq!((expired.state, expired.because), (State::Failed, Because::Expired(timer)));
+        assert_eq!(follow(&expired.memory, &facts, &limits, at.plus(Span::from_minutes(600))).state, State::Failed);
+        let late = Facts { role: facts.role, ..complete() };
+        assert_eq!(follow(&expired.memory, &late, &limits, at).state, State::Ready, "{timer:?}");
+    }
+}
+
+#[test]
+fn a_pause_stops_every_timer() {
+    let limits = Limits::default();
+    let start = follow(&Memory::default(), &facts(), &limits, NOW);
+    let paused = Facts { lifecycle: Lifecycle::Paused, ..facts() };
+    let at = |minutes| NOW.plus(Span::from_minutes(minutes));
+    let pause = follow(&start.memory, &paused, &limits, at(10));
+    assert_eq!((pause.state, pause.at), (State::Provisioning, None));
+    let resumed = follow(&pause.memory, &facts(), &limits, at(100));
+    assert_eq!((resumed.state, resumed.at), (State::Provisioning, Some(at(120))), "20 minutes are left");
+    assert_eq!(follow(&resumed.memory, &facts(), &limits, at(120)).state, State::Failed);
+}
+
+#[test]
+fn what_serves_is_degraded_by_failures_and_timers_and_comes_back() {
+    let limits = Limits::default();
+    let ready = follow(&Memory::default(), &complete(), &limits, NOW).memory;
+    for class in CLASSES {
+        let degraded = follow(&ready, &failing(class), &limits, NOW);
+        assert_eq!(degraded.state, State::Degraded);
+        assert_eq!(follow(&degraded.memory, &complete(), &limits, NOW).state, State::Ready);
+        let (_, states, _, _) = drive(ready, failing(class), NOW);
+        assert_eq!(states, [State::Degraded], "whatever happens to {class:?}");
+    }
+    let (_, states, ..) = drive(ready, facts(), NOW);
+    assert_eq!(states, [State::Provisioning, State::Degraded], "an update that hangs");
+    let unhealthy = Facts { checks: Checks::Failing, ..complete() };
+    assert_eq!(follow(&ready, &unhealthy, &limits, NOW).state, State::Degraded);
+}
+
+#[test]
+fn no_retries_means_never_act_and_only_a_deadline_ends_the_waiting() {
+    let limits = Limits { budget: Budget { max_retries: 0, ..Budget::default() }, ..Limits::default() };
+    let first = follow(&Memory::default(), &failing(Class::Transient), &limits, NOW);
+    assert_eq!((first.state, first.act), (State::Provisioning, false));
+    let at = first.at.unwrap();
+    let last = follow(&first.memory, &failing(Class::Transient), &limits, at);
+    assert_eq!((last.state, last.act), (State::Failed, false));
+}
+
+#[test]
+fn a_provider_at_work_is_not_asked_again() {
+    let limits = Limits::default();
+    let busy = Facts { busy: true, ..failing(Class::Transient) };
+    let mut memory = follow(&Memory::default(), &busy, &limits, NOW).memory;
+    for minutes in [1, 5, 20] {
+        let next = follow(&memory, &busy, &limits, NOW.plus(Span::from_minutes(minutes)));
+        assert!(!next.act);
+        memory = next.memory;
+    }
+    assert!(follow(&memory, &failing(Class::Transient), &limits, NOW.plus(Span::from_minutes(21))).act);
+}
+
+#[test]
+fn a_blocked_deletion_stalls_when_it_will_not_pass() {
+    let limits = Limits::default();
+    let deleting = |class| Facts { lifecycle: Lifecycle::Deleting(Teardown::Blocked(class)), ..complete() };
+    for class in [Class::Transient, Class::Quota, Class::Unknown] {
+        assert!(!follow(&Memory::default(), &deleting(class), &limits, NOW).stalled);
+    }
+    assert!(follow(&Memory::default(), &deleting(Class::Config), &limits, NOW).stalled);
+    let first = follow(&Memory::default(), &deleting(Class::Permission), &limits, NOW);
+    assert!(!first.stalled);
+    assert_eq!(first.at, Some(NOW.plus(Span::from_minutes(10))));
+    let later = follow(&first.memory, &deleting(Class::Permission), &limits, first.at.unwrap());
+    assert!(later.stalled && later.at.is_none());
+}
