@@ -6,7 +6,7 @@
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, WorkspaceTemplateApplyStatus};
 use capt_status::{
     Condition, ConditionStatus, Time,
-    condition::{self, Verdict},
+    condition::{self, ConditionType, Verdict},
 };
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub fn write<S: Status>(
     now: Time,
 ) -> bool {
     let mut stored = stored.clone();
-    let ours: Vec<&'static str> = verdicts.iter().map(|verdict| verdict.type_).collect();
+    let ours: Vec<ConditionType> = verdicts.iter().map(|verdict| verdict.type_.clone()).collect();
     let merged = condition::merge(stored.conditions(), verdicts, generation, now);
     if condition::same(stored.conditions(), &merged) {
         // The order of the list is the API server's business.
@@ -57,7 +57,7 @@ pub fn write<S: Status>(
         return false;
     }
     let reason = reason(stored.conditions(), wanted.conditions());
-    wanted.conditions().retain(|condition| ours.contains(&condition.type_.as_str()));
+    wanted.conditions().retain(|condition| ours.iter().any(|type_| *type_ == condition.type_));
     match serde_json::to_value(&wanted) {
         Ok(status) => {
             writer.own(Op::ApplyStatus { manager, status }, reason);

@@ -53,15 +53,16 @@ impl From<jiff::Timestamp> for Time {
     }
 }
 
+impl From<Time> for jiff::Timestamp {
+    /// The same moment; outside jiff's range (years -9999 to 9999) its nearest end.
+    fn from(time: Time) -> Self {
+        Self::from_second(time.0).unwrap_or(if time.0 < 0 { Self::MIN } else { Self::MAX })
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Outside jiff's range (years -9999 to 9999) there is no RFC 3339 text; the nearest end says enough.
-        let timestamp = jiff::Timestamp::from_second(self.0).unwrap_or(if self.0 < 0 {
-            jiff::Timestamp::MIN
-        } else {
-            jiff::Timestamp::MAX
-        });
-        write!(f, "{timestamp:.0}")
+        write!(f, "{:.0}", jiff::Timestamp::from(*self))
     }
 }
 

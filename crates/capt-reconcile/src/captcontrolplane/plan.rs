@@ -410,8 +410,8 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
     let mut verdicts = machine::verdicts(State::Deleting, stored.ready, next.stalled, &cause, available);
     // What is known of the parts stays as it was last seen.
     verdicts.extend(report::CONDITIONS[7..].iter().map(|type_| match condition::find(&stored.conditions, type_) {
-        Some(last) => Verdict::new(type_, last.status, last.reason.clone(), last.message.clone()),
-        None => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
+        Some(last) => Verdict::new(*type_, last.status, last.reason.clone(), last.message.clone()),
+        None => Verdict::new(*type_, false, cause.reason.clone(), cause.message.clone()),
     }));
     status::write(&mut writer, CONTROL_PLANE_MANAGER, stored, wanted, verdicts, generation, now);
     writer.note(cause.message);

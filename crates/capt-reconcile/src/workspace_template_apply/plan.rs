@@ -381,7 +381,7 @@ fn pending_changes(observed: &Observed) -> Option<Verdict> {
 fn summary(verdicts: &[Verdict]) -> String {
     verdicts
         .iter()
-        .find(|verdict| matches!(verdict.type_, "Synced" | "Ready") && verdict.status != ConditionStatus::True)
+        .find(|verdict| matches!(verdict.type_.as_str(), "Synced" | "Ready") && verdict.status != ConditionStatus::True)
         .map_or_else(|| "applied and ready".to_owned(), |verdict| verdict.message.clone())
 }
 
