@@ -10,7 +10,8 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`time`] | [`Time`] and [`Span`]: whole seconds, RFC 3339 and Go duration text |
-//! | [`condition`] | `metav1.Condition`, its limits and how a list of them is merged |
+//! | [`condition`] | `metav1.Condition`: checked names, merging, summary, aggregate, mirror |
+//! | [`kstatus`] | what kstatus, `kubectl wait` and Argo CD say of an object |
 //! | [`state`] | the nine states, the phases they project to, the legal edges |
 //! | [`machine`] | facts in, next state and standard conditions out |
 //! | [`endpoint`] | host and port of an API server, parsed from what Terraform outputs |
@@ -25,6 +26,7 @@ pub mod dependencies;
 pub mod endpoint;
 pub mod failure;
 pub mod health;
+pub mod kstatus;
 pub mod machine;
 pub mod progress;
 pub mod recovery;
