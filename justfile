@@ -60,3 +60,7 @@ crds:
     @cargo run -q -- crds | awk '/^---$/ { close(file); file = text = ""; next } file { print > file; next } \
         { text = text $0 "\n" } $1 == "name:" { file = "crds/" $2 ".yaml"; printf "%s", text > file }'
     @git status --short crds
+
+# Write the generated documents anew
+docs:
+    UPDATE_DOCS=1 cargo test --workspace --test states_doc

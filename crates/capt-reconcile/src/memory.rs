@@ -2,16 +2,17 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts};
 use capt_status::{
-    ActionType, Condition, ConditionStatus, Deadline, Recovery, RecoveryStrategy, Span, State, Time, condition,
+    ActionType, CheckStatus, Condition, ConditionStatus, Deadline, Health, HealthCheck, HealthStatus, Operation,
+    Progress, Recovery, RecoveryStrategy, Span, State, Time, condition,
     failure::Class,
     machine::{
         Attempts, Because, Budget, Cause, Facts, Lifecycle, Limits, Memory, Next, Running, Teardown, Timeouts, Timer,
-        Timers,
+        Timers, progress,
     },
     text::{MAX_MESSAGE, truncate},
 };
 
-/// A change of nothing but timers waits this long after the last transition, so that what happens
+/// A change of nothing but timers, progress and checks waits this long after the last transition, so that what happens
 /// in quick succession is one write.
 const BATCH: Span = Span::from_seconds(10);
 
@@ -25,6 +26,10 @@ pub trait Remembered: Clone + PartialEq {
     fn deadlines(&mut self) -> &mut Vec<Deadline>;
     /// `status.recovery`.
     fn recovery(&mut self) -> &mut Option<Recovery>;
+    /// `status.progress`.
+    fn progress(&mut self) -> &mut Option<Progress>;
+    /// `status.health`.
+    fn health(&mut self) -> &mut Option<Health>;
     /// `status.conditions`.
     fn stored_conditions(&self) -> &[Condition];
     /// Sets state, phase, failure reason and failure message.
@@ -48,6 +53,14 @@ macro_rules! remembered {
 
             fn recovery(&mut self) -> &mut Option<Recovery> {
                 &mut self.recovery
+            }
+
+            fn progress(&mut self) -> &mut Option<Progress> {
+                &mut self.progress
+            }
+
+            fn health(&mut self) -> &mut Option<Health> {
+                &mut self.health
             }
 
             fn stored_conditions(&self) -> &[Condition] {
@@ -88,6 +101,53 @@ pub fn read<S: Remembered>(stored: &S) -> Memory {
         .filter(|paused| paused.status == ConditionStatus::True)
         .map(|paused| paused.last_transition_time);
     Memory { state: stored.state(), served: stored.ready(), timers, attempts, paused_since }
+}
+
+/// A check of health and its result; the reason and the text where it does not pass.
+pub type Check<'a> = (&'static str, CheckStatus, Option<&'a Cause>);
+
+/// Takes over into `wanted` how far the operation is, and what was checked. `change` is what an
+/// operation on a serving object is called.
+pub fn record_progress<S: Remembered>(
+    wanted: &mut S,
+    facts: &Facts,
+    next: &Next,
+    cause: &Cause,
+    change: Operation,
+    limits: &Limits,
+    now: Time,
+) {
+    let served_before = wanted.ready();
+    let before = wanted.progress().take().unwrap_or_default();
+    let taken = progress::Taken { served_before, facts, next, change, timeouts: &limits.timeouts, why: &cause.message };
+    let after = progress::advance(&before, taken, now);
+    *wanted.progress() = (after != Progress::default()).then_some(after);
+}
+
+/// Takes over into `wanted` what was checked; the time of a check moves only with its result.
+pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[Check<'_>], now: Time) {
+    let before = wanted.health().take().map(|health| health.checks).unwrap_or_default();
+    let status = if checks.iter().any(|(_, status, _)| *status == CheckStatus::Failed) {
+        HealthStatus::Unhealthy
+    } else if checks.iter().any(|(_, status, _)| *status == CheckStatus::Passed) {
+        HealthStatus::Healthy
+    } else {
+        HealthStatus::Unknown
+    };
+    let checks = checks
+        .iter()
+        .map(|(name, status, cause)| {
+            let last = before.iter().find(|check| check.name == *name && check.status == *status);
+            HealthCheck {
+                name: (*name).to_owned(),
+                status: *status,
+                reason: cause.map(|cause| cause.reason.to_string()).unwrap_or_default(),
+                message: cause.map(|cause| truncate(&cause.message, MAX_MESSAGE)).unwrap_or_default(),
+                last_transition_time: last.map_or(now, |check| check.last_transition_time),
+            }
+        })
+        .collect();
+    *wanted.health() = Some(Health { status, checks });
 }
 
 /// Takes over into `wanted` what the machine shall remember.
@@ -157,11 +217,14 @@ pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
     })
 }
 
-/// Whether `wanted` differs in nothing but its timers from `stored`, and so soon after the last
+/// Whether `wanted` differs in nothing but timers, progress and checks from `stored`, and so soon after the last
 /// transition that more is likely to follow. Says when it is worth a write.
 pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Option<Time> {
     let mut same_timers = wanted.clone();
-    stored.clone().deadlines().clone_into(same_timers.deadlines());
+    let mut before = stored.clone();
+    before.deadlines().clone_into(same_timers.deadlines());
+    before.progress().clone_into(same_timers.progress());
+    before.health().clone_into(same_timers.health());
     if same_timers != *stored || wanted == stored {
         return None;
     }

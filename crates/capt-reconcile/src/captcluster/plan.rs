@@ -7,7 +7,7 @@ use capt_api::{
     names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, RETRY_ANNOTATION},
 };
 use capt_status::{
-    ConditionStatus, State, Time,
+    CheckStatus, ConditionStatus, Operation, State, Time,
     condition::{self, Verdict},
     machine::{self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace},
 };
@@ -17,7 +17,8 @@ use serde_json::json;
 use super::observe::{Observed, apply_name};
 use crate::{
     child::{ChildProgress, Wanted},
-    hash, memory,
+    hash,
+    memory::{self, Check},
     meta::{self, Writer},
     object::Kind,
     outputs,
@@ -110,6 +111,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     wanted.observed_generation = Some(generation);
     wanted.spec_hash = Some(hash);
     wanted.endpoint = endpoint(observed).or(wanted.endpoint);
+    memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
+    memory::record_health(&mut wanted, &checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     if next.memory.served {
         wanted.ready = true;
@@ -127,6 +130,20 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     }
     status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Checks of health; what is not there yet is not known.
+fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [Check<'a>; 2] {
+    let workspace = match vpc.workspace {
+        Workspace::Ready => ("WorkspaceCheck", CheckStatus::Passed, None),
+        Workspace::Failing(_) => ("WorkspaceCheck", CheckStatus::Failed, Some(cause)),
+        Workspace::Queued | Workspace::Applying => ("WorkspaceCheck", CheckStatus::Unknown, None),
+    };
+    let dependencies = match vpc.inputs {
+        Inputs::Valid => ("DependencyCheck", CheckStatus::Passed, None),
+        Inputs::Unresolved | Inputs::Invalid => ("DependencyCheck", CheckStatus::Failed, Some(cause)),
+    };
+    [dependencies, workspace]
 }
 
 /// Limits from the spec.
@@ -397,7 +414,9 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         same_failure: memory::is_shown(stored, &cause.reason),
         user_changed: false,
     };
-    let next = machine::follow(&memory::read(stored), &facts, &limits(observed), now);
+    let limits = limits(observed);
+    let next = machine::follow(&memory::read(stored), &facts, &limits, now);
+    memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
     memory::record(&mut wanted, &next, &facts, &cause);
     wanted.observed_generation = Some(generation);
     writer.plan().next = next.at;

@@ -8,7 +8,7 @@ use capt_api::{
     names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER},
 };
 use capt_status::{
-    Endpoint, State, Time,
+    Endpoint, Operation, State, Time,
     condition::{self, Verdict},
     machine::{
         self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Timer, Workspace,
@@ -23,7 +23,7 @@ use super::{
     report, secrets, variables,
 };
 use crate::{
-    child::{ChildProgress, Wanted},
+    child::{Child, ChildProgress, Wanted},
     memory,
     meta::{self, Writer},
     object::{Kind, ObjectKey},
@@ -135,7 +135,12 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     }
     let cause = memory::cause(&stored, &next, &found.cause, &limits);
     let state = next.state;
-    let (mut wanted, verdicts) = report::status(observed, &stored, &found, &next, &cause, generation);
+    // Before the status says what runs now.
+    let change = if report::is_upgrade(control_plane, &stored) { Operation::Upgrade } else { Operation::Update };
+    let mut before = stored.clone();
+    memory::record_progress(&mut before, &facts, &next, &cause, change, &limits, now);
+    let (mut wanted, verdicts) = report::status(observed, &before, &found, &next, &cause, generation);
+    memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     writer.plan().state = Some(state);
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
@@ -382,7 +387,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         return writer.finish();
     }
     let message = format!("waiting for {} to be deleted", left.join(", "));
-    let blocked = children.into_iter().find_map(|child| child.destroy_failure());
+    let blocked = children.into_iter().find_map(Child::destroy_failure);
     let cause = match &blocked {
         Some(failure) => Cause::new(failure.reason, format!("{message}: {}", failure.message)),
         None => Cause::new(reasons::WAITING_FOR_DELETION, message),
@@ -403,7 +408,9 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         same_failure: memory::is_shown(stored, &cause.reason),
         user_changed: false,
     };
-    let next = machine::follow(&memory::read(stored), &facts, &limits(control_plane), now);
+    let limits = limits(control_plane);
+    let next = machine::follow(&memory::read(stored), &facts, &limits, now);
+    memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
     memory::record(&mut wanted, &next, &facts, &cause);
     writer.plan().next = next.at;
     let available = condition::is_true(&stored.conditions, "Available");

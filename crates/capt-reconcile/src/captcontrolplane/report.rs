@@ -5,16 +5,16 @@ use capt_api::{
     WorkspaceTemplateStatus, foreign::WorkspaceView, names::RETRY_ANNOTATION,
 };
 use capt_status::{
-    ConditionStatus, State,
+    CheckStatus, ConditionStatus, State,
     condition::{self, Verdict},
-    machine::{self, Cause, Next, Workspace},
+    machine::{self, Cause, Infrastructure, Inputs, Next, Workspace},
     text::{MAX_MESSAGE, truncate},
 };
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{observe::Observed, plan::Found};
-use crate::{hash, outputs, reasons};
+use crate::{hash, memory::Check, outputs, reasons};
 
 /// Condition types of a CAPTControlPlane that are ours: the seven standard ones, then its own.
 pub(super) const CONDITIONS: [&str; 15] = [
@@ -86,6 +86,46 @@ pub(super) fn status(
     let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
     verdicts.extend(own_verdicts(found, cause, next.state, &wanted));
     (wanted, verdicts)
+}
+
+/// Whether the spec asks for another version than the one that runs.
+pub(super) fn is_upgrade(control_plane: &CAPTControlPlane, stored: &CAPTControlPlaneStatus) -> bool {
+    let wanted = parts(&control_plane.spec.version);
+    let running = stored.version.as_deref().and_then(parts);
+    match (wanted, running) {
+        (Some((major, minor, _)), Some((running_major, running_minor, _))) => {
+            (major, minor) != (running_major, running_minor)
+        }
+        (None, _) | (_, None) => false,
+    }
+}
+
+/// Checks of health; what is not there yet is not known.
+pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [Check<'a>; 4] {
+    let passed = |name| (name, CheckStatus::Passed, None);
+    let unknown = |name| (name, CheckStatus::Unknown, None);
+    let part = |name, is_known: bool, error: Option<&'a Cause>| match (is_known, error) {
+        (false, _) => unknown(name),
+        (true, None) => passed(name),
+        (true, Some(cause)) => (name, CheckStatus::Failed, Some(cause)),
+    };
+    let dependencies = match (found.inputs, found.infrastructure) {
+        (Inputs::Valid, Infrastructure::Ready) => passed("DependencyCheck"),
+        (Inputs::Valid, Infrastructure::Queued | Infrastructure::Begun) => unknown("DependencyCheck"),
+        (Inputs::Unresolved | Inputs::Invalid, _) => ("DependencyCheck", CheckStatus::Failed, Some(cause)),
+    };
+    let workspace = match found.workspace {
+        Workspace::Ready => passed("WorkspaceCheck"),
+        Workspace::Failing(_) => ("WorkspaceCheck", CheckStatus::Failed, Some(cause)),
+        Workspace::Queued | Workspace::Applying => unknown("WorkspaceCheck"),
+    };
+    let is_known = found.ready.is_some();
+    [
+        dependencies,
+        workspace,
+        part("EndpointCheck", is_known, found.endpoint.as_ref().err()),
+        part("SecretCheck", is_known, found.secrets.as_ref().err()),
+    ]
 }
 
 /// What the Workspace says; what it does not say keeps its last value.

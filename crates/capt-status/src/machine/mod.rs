@@ -8,10 +8,12 @@
 //! | [`timers`] | which timer runs when, and its expiry |
 //! | [`recovery`] | the budget of attempts |
 //! | [`step`](mod@step) | what was and what is -> what follows |
+//! | [`progress`] | milestones, percentage, estimate and history of operations |
 //! | [`conditions`] | what a state shows to kubectl wait, kstatus, Flux and Argo CD |
 
 pub mod conditions;
 pub mod facts;
+pub mod progress;
 pub mod recovery;
 pub mod step;
 pub mod timers;
