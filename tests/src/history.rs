@@ -88,6 +88,12 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether it is about the object of `kind` with `name`; `namespace` does not matter where there is none.
+    pub fn is_of(&self, kind: Kind, namespace: &str, name: &str) -> bool {
+        let own = self.namespace();
+        self.kind == kind && self.name() == name && (own.is_empty() || own == namespace)
+    }
+
     /// The object's name.
     pub fn name(&self) -> &str {
         self.object.metadata.name.as_deref().unwrap_or_default()
@@ -182,9 +188,14 @@ impl History {
         lock(&self.changes).clone()
     }
 
-    /// The first change of an object of `kind` and `name` that `is` holds for.
-    pub fn first(&self, kind: Kind, name: &str, is: impl Fn(&Change) -> bool) -> Option<Change> {
-        lock(&self.changes).iter().find(|change| change.kind == kind && change.name() == name && is(change)).cloned()
+    /// The first change for which `is` holds.
+    pub fn first(&self, is: impl Fn(&Change) -> bool) -> Option<Change> {
+        lock(&self.changes).iter().find(|change| is(change)).cloned()
+    }
+
+    /// The last change for which `is` holds.
+    pub fn last(&self, is: impl Fn(&Change) -> bool) -> Option<Change> {
+        lock(&self.changes).iter().rfind(|change| is(change)).cloned()
     }
 
     /// Waits for the next change; returns at once if there was one since the last call.

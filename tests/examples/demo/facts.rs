@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{Error, NAME, NAMESPACE, OURS, scene::Scene, table};
 
 /// How long the garbage collector may take for what is owned by what is gone.
-const GARBAGE: std::time::Duration = std::time::Duration::from_secs(60);
+const GARBAGE: std::time::Duration = std::time::Duration::from_mins(1);
 /// Label of everything that belongs to a Cluster.
 const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
@@ -133,8 +133,10 @@ pub(crate) async fn gone(scene: &Scene) -> Result<(), Error> {
 
 /// Checks that the control plane went before the VPC; returns the order in words.
 pub(crate) fn order(scene: &Scene) -> Result<Vec<String>, Error> {
-    let first =
-        |kind, name, is: fn(&Change) -> bool| scene.history.first(kind, name, is).map(|change| change.version());
+    let first = |kind, name, is: fn(&Change) -> bool| {
+        let first = scene.history.first(|change| change.is_of(kind, NAMESPACE, name) && is(change));
+        first.map(|change| change.version())
+    };
     let eks = first(Kind::Workspace, EKS_WORKSPACE, |change| change.gone);
     let plane = first(Kind::ControlPlane, NAME, |change| change.gone);
     let vpc = first(Kind::Workspace, VPC_WORKSPACE, Change::ends);
@@ -161,8 +163,8 @@ pub(crate) fn reactions(history: &History) -> Vec<(&'static str, std::time::Dura
     ]
     .into_iter()
     .filter_map(|(what, workspace, kind)| {
-        let done = history.first(Kind::Workspace, workspace, is_done)?;
-        let said = history.first(kind, NAME, says_so)?;
+        let done = history.first(|change| change.is_of(Kind::Workspace, NAMESPACE, workspace) && is_done(change))?;
+        let said = history.first(|change| change.is_of(kind, NAMESPACE, NAME) && says_so(change))?;
         Some((what, said.at.saturating_duration_since(done.at)))
     })
     .collect()

@@ -48,7 +48,7 @@ pub use crate::assets::Error as AssetsError;
 pub use crate::audit::{Audit, Effect, Error as AuditError, Request, Requests};
 pub use crate::manifests::Error as ManifestsError;
 pub use crate::pki::Error as PkiError;
-pub use crate::shared::{Shared, shared};
+pub use crate::shared::{Shared, shared, shared_from};
 pub use crate::supervise::Error as SuperviseError;
 pub use crate::wait::{Error as WaitError, eventually};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OnceCell;
 
-use crate::{Error, Stack, Tier};
+use crate::{Builder, Error, Stack, Tier};
 
 static API_SERVER: Slot = Slot::new();
 static CORE: Slot = Slot::new();
@@ -33,12 +33,18 @@ pub struct Shared {
 
 /// The stack of `tier` that this process shares; the first call starts it, and it ends with the process.
 pub async fn shared(tier: Tier) -> Result<Shared, Error> {
-    let slot = match tier {
+    shared_from(Stack::builder(tier)).await
+}
+
+/// As [`shared`], with what `builder` installs, which therefore has to be the same in all tests that
+/// share a tier: it counts at the first call only.
+pub async fn shared_from(builder: Builder) -> Result<Shared, Error> {
+    let slot = match builder.tier {
         Tier::ApiServer => &API_SERVER,
         Tier::Core => &CORE,
         Tier::Provider => &PROVIDER,
     };
-    let stack = slot.stack.get_or_try_init(|| Stack::start(tier)).await?;
+    let stack = slot.stack.get_or_try_init(|| builder.start()).await?;
     slot.users.fetch_add(1, Ordering::SeqCst);
     stack.site.supervisor.content(false)?;
     Ok(Shared { stack, slot })
