@@ -16,14 +16,29 @@ use crate::api::Api;
 const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
 const PENDING: &str = "crossplane.io/external-create-pending";
 const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
+const FAILED: &str = "crossplane.io/external-create-failed";
 
-/// Outputs of a module.
+/// What Terraform makes of a Workspace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outputs {
+    /// How it ends.
+    pub result: Ending,
     /// Shown in the status and in the connection Secret.
     pub plain: BTreeMap<String, Value>,
     /// In the connection Secret alone.
     pub sensitive: BTreeMap<String, String>,
+}
+
+/// How a run of Terraform ends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Ending {
+    /// With outputs.
+    #[default]
+    Success,
+    /// With this text on standard error, each time it is tried.
+    Failure(String),
+    /// Not at all.
+    Hang,
 }
 
 /// Moves every Workspace by one state; true if something was written.
@@ -64,6 +79,10 @@ fn reconcile(api: &mut Api, key: &ObjectKey, workspace: &Value, terraform: &dyn 
             workspace["metadata"]["annotations"][PENDING] = now;
         });
         publish(api, key, workspace, &Outputs::default());
+    } else if outputs.result == Ending::Hang {
+        // A queue of other Workspaces, or a provider that is away.
+    } else if let Ending::Failure(stderr) = &outputs.result {
+        fail(api, key, stderr, generation, annotation(SUCCEEDED));
     } else if !annotation(SUCCEEDED) {
         publish(api, key, workspace, &outputs);
         let now = json!(api.now);
@@ -83,6 +102,25 @@ fn reconcile(api: &mut Api, key: &ObjectKey, workspace: &Value, terraform: &dyn 
             });
         });
     }
+}
+
+/// What a failed run leaves: the text in Synced, and Ready as it was or, before the first success, False.
+fn fail(api: &mut Api, key: &ObjectKey, stderr: &str, generation: i64, succeeded: bool) {
+    let stage = if succeeded { "update" } else { "create" };
+    let message = format!(
+        "{stage} failed: cannot apply Terraform configuration: Terraform encountered an error. Summary: {stderr}"
+    );
+    let synced = json!({"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message, "observedGeneration": generation});
+    let now = json!(api.now);
+    api.edit(key, |workspace| {
+        if workspace["metadata"]["annotations"].get(FAILED).is_none() && !succeeded {
+            workspace["metadata"]["annotations"][FAILED] = now;
+        }
+        let ready = condition(&workspace["status"], "Ready").cloned().unwrap_or_else(
+            || json!({"type": "Ready", "status": "False", "reason": "Creating", "observedGeneration": generation}),
+        );
+        workspace["status"]["conditions"] = json!([synced, ready]);
+    });
 }
 
 /// Writes the connection Secret; values are added and never removed.

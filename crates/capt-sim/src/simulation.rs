@@ -10,7 +10,7 @@ use capt_reconcile::{
     plan::{Event, Plan},
     world::{Coverage, Read, View, World},
 };
-use capt_status::Span;
+use capt_status::{Span, Time};
 use serde_json::Value;
 
 use crate::{
@@ -36,6 +36,8 @@ pub struct Simulation {
     world: World,
     seen: usize,
     reads: BTreeMap<ObjectKey, BTreeSet<Read>>,
+    /// When a pass asked to be run again.
+    wakes: BTreeMap<ObjectKey, Time>,
     terraform: Box<dyn Fn(&Value) -> Outputs>,
 }
 
@@ -51,6 +53,7 @@ impl Simulation {
             world: empty_world(),
             seen: 0,
             reads: BTreeMap::new(),
+            wakes: BTreeMap::new(),
             terraform: Box::new(terraform),
         }
     }
@@ -67,6 +70,31 @@ impl Simulation {
             }
         }
         false
+    }
+
+    /// Lets time pass: everybody runs to rest, and each pass that asked for a time gets it, until
+    /// `span` is over; false if it never comes to rest.
+    pub fn run_for(&mut self, span: Span) -> bool {
+        let end = self.api.now.plus(span);
+        for _ in 0..MAX_ROUNDS {
+            if !self.run() {
+                return false;
+            }
+            let next = self.wakes.iter().min_by_key(|(_, at)| **at).map(|(key, at)| (key.clone(), *at));
+            let Some((key, at)) = next.filter(|(_, at)| *at <= end) else {
+                self.api.now = end.max(self.api.now);
+                return true;
+            };
+            self.api.now = at.max(self.api.now);
+            self.wakes.remove(&key);
+            self.pass(&key);
+        }
+        false
+    }
+
+    /// Replaces what Terraform makes of Workspaces.
+    pub fn terraform(&mut self, terraform: impl Fn(&Value) -> Outputs + 'static) {
+        self.terraform = Box::new(terraform);
     }
 
     /// Runs CAPT alone until it writes nothing more; true if it wrote at all.
@@ -106,6 +134,7 @@ impl Simulation {
     pub fn restart(&mut self) {
         self.world = empty_world();
         self.reads.clear();
+        self.wakes.clear();
         self.seen = 0;
     }
 
@@ -200,11 +229,16 @@ impl Simulation {
             Observation::Complete(observed) => observed,
             Observation::Gone | Observation::Malformed(_) => {
                 self.reads.remove(key);
+                self.wakes.remove(key);
                 return false;
             }
         };
         self.reads.insert(key.clone(), reads);
         let plan = pass::plan(&observed, self.api.now);
+        match plan.next {
+            Some(at) => self.wakes.insert(key.clone(), at),
+            None => self.wakes.remove(key),
+        };
         let mut executor = Executor::new(&plan);
         let mut wrote = false;
         loop {
