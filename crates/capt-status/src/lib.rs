@@ -15,11 +15,14 @@
 //! | [`state`] | the nine states, the phases they project to, the legal edges |
 //! | [`machine`] | facts in, next state and standard conditions out |
 //! | [`endpoint`] | host and port of an API server, parsed from what Terraform outputs |
-//! | [`deadline`], [`progress`], [`health`], [`recovery`], [`dependencies`] | wire types of the remaining status |
+//! | [`deadline`] | deadlines that nothing moves but a pause; timeouts in whole minutes |
+//! | [`backoff`] | trying again: intervals, budget, attempts |
+//! | [`recovery`], [`progress`], [`health`], [`dependencies`] | wire types of the remaining status |
 #![no_std]
 
 extern crate alloc;
 
+pub mod backoff;
 pub mod condition;
 pub mod deadline;
 pub mod dependencies;
@@ -40,6 +43,6 @@ pub use dependencies::{Dependencies, DependencyNode};
 pub use endpoint::Endpoint;
 pub use health::{CheckStatus, Health, HealthCheck, HealthStatus};
 pub use progress::{Operation, OperationRecord, OperationResult, Progress};
-pub use recovery::{ActionType, BackoffConfig, Recovery, RecoveryAction, RecoveryStrategy};
+pub use recovery::{ActionType, BackoffConfig, EffectiveStrategy, Recovery, RecoveryAction, RecoveryStrategy};
 pub use state::{Phase, State};
 pub use time::{Span, Time};

@@ -20,6 +20,17 @@ pub enum ParseTimeError {
 }
 
 /// A moment in whole seconds since the Unix epoch, `2026-01-31T12:00:00Z` on the wire.
+///
+/// What is read with a fraction of a second or in another time zone is printed without them.
+///
+/// ```
+/// use capt_status::{Span, Time};
+///
+/// let start: Time = "2026-01-31T12:00:00Z".parse()?;
+/// assert_eq!(start.plus(Span::from_minutes(90)).to_string(), "2026-01-31T13:30:00Z");
+/// assert_eq!(start.since(start.plus(Span::from_minutes(1))), Span::ZERO);
+/// # Ok::<(), capt_status::time::ParseTimeError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
@@ -75,6 +86,14 @@ impl FromStr for Time {
 }
 
 /// A non-negative span in whole seconds, `1h30m0s` on the wire (Go's `metav1.Duration`).
+///
+/// ```
+/// use capt_status::Span;
+///
+/// let span: Span = "90m".parse()?;
+/// assert_eq!((span.as_seconds(), span.to_string().as_str()), (5400, "1h30m0s"));
+/// # Ok::<(), capt_status::time::ParseTimeError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(i64);
 
@@ -90,6 +109,19 @@ impl Span {
     /// `minutes` minutes; a negative number counts as zero.
     pub const fn from_minutes(minutes: i64) -> Self {
         Self::from_seconds(minutes.saturating_mul(60))
+    }
+
+    /// Both one after the other; saturates.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// `factor` times as long; saturates.
+    #[must_use]
+    pub const fn times(self, factor: u32) -> Self {
+        // Lossless: `From` is not const.
+        Self(self.0.saturating_mul(factor as i64))
     }
 
     /// Whole seconds, never negative.
@@ -227,11 +259,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_parses_to_the_same(seconds in 0i64..4_000_000_000) {
+        fn what_is_printed_parses_to_the_same(seconds in -60_000_000_000i64..250_000_000_000) {
             let time = Time::from_unix(seconds);
             prop_assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
-            let span = Span::from_seconds(seconds / 1000);
+            let json = serde_json::to_string(&time).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Time>(&json).unwrap(), time);
+            let span = Span::from_seconds(seconds);
             prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
+        }
+
+        #[test]
+        fn no_time_is_too_large_and_no_text_too_odd(left: i64, right: i64, factor: u32, text in ".{0,24}") {
+            let (time, span) = (Time::from_unix(left), Span::from_seconds(right));
+            prop_assert!(time.plus(span) >= time);
+            prop_assert!(span.plus(span) >= span && (factor == 0 || span.times(factor) >= span));
+            prop_assert!(time.since(time.plus(span)) == Span::ZERO);
+            // A moment that RFC 3339 cannot write is printed as the nearest one that it can.
+            prop_assert!(time.to_string().parse::<Time>().is_ok());
+            let _ = (text.parse::<Time>(), text.parse::<Span>());
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Wire type of a running deadline: its start is stored, so that neither a restart nor another
-//! leader moves it. Which deadline runs when is decided in [`crate::machine`]; expiry and
-//! suspension are not evaluated yet.
+//! A running deadline as `status` keeps it.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use super::running::Running;
 use crate::time::{Span, Time};
 
 /// A deadline that is running.
@@ -21,4 +20,17 @@ pub struct Deadline {
     /// For how long it stood still in all, because of a pause.
     #[serde(default)]
     pub suspended_for: Span,
+}
+
+impl Deadline {
+    /// A deadline called `name` that runs since `running`.
+    pub fn new(name: impl Into<String>, running: Running) -> Self {
+        let Running { started_at, suspended_for } = running;
+        Self { name: name.into(), started_at, suspended_for }
+    }
+
+    /// What it is without its name.
+    pub const fn running(&self) -> Running {
+        Running { started_at: self.started_at, suspended_for: self.suspended_for }
+    }
 }
