@@ -124,10 +124,18 @@ pub fn set_annotation<K: Resource>(object: &K, name: &str, value: &str) -> Vec<V
     if object.meta().annotations.is_none() {
         vec![json!({"op": "add", "path": "/metadata/annotations", "value": {name: value}})]
     } else {
-        // RFC 6901: `~` and `/` are escaped in a path.
-        let token = name.replace('~', "~0").replace('/', "~1");
-        vec![json!({"op": "add", "path": format!("/metadata/annotations/{token}"), "value": value})]
+        vec![json!({"op": "add", "path": annotation_path(name), "value": value})]
     }
+}
+
+/// JSON patch operations that remove an annotation that is there.
+pub fn remove_annotation(name: &str) -> Vec<Value> {
+    vec![json!({"op": "remove", "path": annotation_path(name)})]
+}
+
+/// RFC 6901: `~` and `/` are escaped in a path.
+fn annotation_path(name: &str) -> String {
+    format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// A controller owner reference to an object of ours.

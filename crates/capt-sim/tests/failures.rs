@@ -85,7 +85,7 @@ fn late_success_leads_to_ready_and_clears_the_failure() {
 fn a_change_of_the_spec_or_the_annotation_starts_over() {
     for edit in
         [(|object: &mut Value| object["spec"]["additionalTags"]["a"] = json!("b")) as fn(&mut Value), |object| {
-            object["metadata"]["annotations"]["capt.cluster.x-k8s.io/retry"] = json!("1")
+            object["metadata"]["annotations"]["capt.cluster.x-k8s.io/retry"] = json!("1");
         }]
     {
         let mut simulation = with(odd());

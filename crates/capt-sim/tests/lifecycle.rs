@@ -245,6 +245,9 @@ fn a_workspace_that_vanished_is_told_and_not_made_again() {
     });
     assert!(simulation.run());
     assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready", "released by the user's word");
+    let apply = simulation.api.get(&key(Kind::Apply, "demo-eks-controlplane-apply")).unwrap();
+    let word = apply["metadata"]["annotations"].get("capt.cluster.x-k8s.io/recreate-workspace");
+    assert_eq!(word, None, "it is good for one creation");
 }
 
 #[test]

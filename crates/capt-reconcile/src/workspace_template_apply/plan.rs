@@ -147,6 +147,12 @@ fn absent(
         Ok(rendered) => rendered,
         Err(sync) => return Some(sync),
     };
+    if (was_there || was_ready) && released {
+        // The word is good for one creation: left in place it would allow another one some day. It is
+        // taken back first, so that a crash in between makes none.
+        let operations = meta::remove_annotation(RECREATE_WORKSPACE_ANNOTATION);
+        writer.own(Op::JsonPatch { operations }, "the release to make the Workspace again is used up");
+    }
     let external_name = recorded_external_name(observed, wanted).unwrap_or_else(|| new_external_name(observed));
     let body = workspace(observed, &rendered, &external_name);
     writer.other(
