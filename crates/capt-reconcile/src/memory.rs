@@ -2,13 +2,12 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts};
 use capt_status::{
-    ActionType, CheckStatus, Condition, ConditionStatus, Deadline, Health, HealthCheck, HealthStatus, Operation,
-    Progress, Recovery, RecoveryStrategy, Span, State, Time, condition,
+    ActionType, CheckStatus, Condition, ConditionStatus, Deadline, EffectiveStrategy, Health, HealthCheck,
+    HealthStatus, Operation, Progress, Recovery, RecoveryStrategy, Span, State, Time,
+    backoff::{Attempts, Budget},
+    condition,
     failure::Class,
-    machine::{
-        Attempts, Because, Budget, Cause, Facts, Lifecycle, Limits, Memory, Next, Running, Teardown, Timeouts, Timer,
-        Timers, progress,
-    },
+    machine::{Because, Cause, Facts, Lifecycle, Limits, Memory, Next, Teardown, Timeouts, Timer, Timers, progress},
     text::{MAX_MESSAGE, truncate},
 };
 
@@ -86,17 +85,9 @@ pub fn read<S: Remembered>(stored: &S) -> Memory {
     let mut timers = Timers::default();
     for timer in Timer::ALL {
         let deadline = status.deadlines().iter().find(|deadline| deadline.name == timer.name());
-        timers.set(
-            timer,
-            deadline.map(|deadline| Running { started_at: deadline.started_at, suspended_for: deadline.suspended_for }),
-        );
+        timers.set(timer, deadline.map(Deadline::running));
     }
-    let attempts = status.recovery().as_ref().map_or_else(Attempts::default, |recovery| Attempts {
-        made: u32::try_from(recovery.attempts).unwrap_or_default(),
-        last: recovery.last_attempt_time,
-        next: recovery.next_attempt_time,
-        spent: recovery.escalated,
-    });
+    let attempts = status.recovery().as_ref().map(Attempts::from).unwrap_or_default();
     let paused_since = condition::find(stored.stored_conditions(), "Paused")
         .filter(|paused| paused.status == ConditionStatus::True)
         .map(|paused| paused.last_transition_time);
@@ -154,13 +145,8 @@ pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[Check<'_>], now: T
 pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
     let Next { memory, state, because: _, stalled: _, act, at: _ } = next;
     let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
-    *wanted.deadlines() = Timer::ALL
-        .into_iter()
-        .filter_map(|timer| {
-            let Running { started_at, suspended_for } = timers.get(timer)?;
-            Some(Deadline { name: timer.name().to_owned(), started_at, suspended_for })
-        })
-        .collect();
+    *wanted.deadlines() =
+        Timer::ALL.into_iter().filter_map(|timer| Some(Deadline::new(timer.name(), timers.get(timer)?))).collect();
     let before = wanted.recovery().take();
     let Attempts { made, last, next: next_attempt, spent } = *attempts;
     *wanted.recovery() = if *attempts == Attempts::default() {
@@ -270,26 +256,15 @@ pub fn limits(
 }
 
 fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
-    let mut budget = Budget::default();
-    let Some(RecoveryStrategy { max_retries, backoff_config, actions }) = strategy else { return budget };
-    if let Some(retries) = max_retries.and_then(|retries| u32::try_from(retries).ok()) {
-        budget.max_retries = retries;
-    }
+    let EffectiveStrategy { budget, actions } = strategy.cloned().unwrap_or_default().effective();
     // Without an action that asks the provider there is nothing to try.
-    if actions.as_ref().is_some_and(|actions| actions.iter().all(|action| action.type_ == ActionType::Reread)) {
-        budget.max_retries = 0;
-    }
-    if let Some(backoff) = backoff_config {
-        budget.initial_interval = backoff.initial_interval.unwrap_or(budget.initial_interval);
-        budget.max_interval = backoff.max_interval.unwrap_or(budget.max_interval);
-        budget.multiplier =
-            backoff.multiplier.and_then(|factor| u32::try_from(factor).ok()).unwrap_or(budget.multiplier);
-    }
-    budget
+    let asks = actions.iter().any(|action| action.type_ != ActionType::Reread);
+    if asks { budget } else { Budget { max_retries: 0, ..budget } }
 }
 
 #[cfg(test)]
 mod tests {
+    use capt_status::deadline::Running;
     use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Owner, Role, Workspace};
 
     use super::*;

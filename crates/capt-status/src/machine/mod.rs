@@ -1,12 +1,12 @@
 //! The state machine of CAPTCluster and CAPTControlPlane: facts in, state and standard conditions out.
 //!
-//! Both controllers share it.
+//! Both controllers share it. Deadlines and attempts are those of [`crate::deadline`] and
+//! [`crate::backoff`]; here is which of them an object has when.
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | [`facts`] | what a pass found out, as small enums |
 //! | [`timers`] | which timer runs when, and its expiry |
-//! | [`recovery`] | the budget of attempts |
 //! | [`step`](mod@step) | what was and what is -> what follows |
 //! | [`progress`] | milestones, percentage, estimate and history of operations |
 //! | [`conditions`] | what a state shows to kubectl wait, kstatus, Flux and Argo CD |
@@ -14,7 +14,6 @@
 pub mod conditions;
 pub mod facts;
 pub mod progress;
-pub mod recovery;
 pub mod step;
 pub mod timers;
 
@@ -22,9 +21,8 @@ pub use conditions::verdicts;
 pub use facts::{
     Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Teardown, Workspace,
 };
-pub use recovery::{Attempts, Budget};
 pub use step::{Because, Limits, Memory, Next, follow, step};
-pub use timers::{Running, Timeouts, Timer, Timers};
+pub use timers::{Timeouts, Timer, Timers};
 
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,15 @@
 
 use super::{
     facts::{Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Teardown, Workspace},
-    recovery::{Attempts, Budget},
     timers::{Timeouts, Timer, Timers},
 };
-use crate::{failure::Class, state::State, time::Time};
+use crate::{
+    backoff::{Attempts, Budget, Pace},
+    deadline::Running,
+    failure::Class,
+    state::State,
+    time::Time,
+};
 
 /// What the status remembers of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -105,9 +110,7 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
     let expired = next.timers.expired(&limits.timeouts, now);
     // What has failed for good is not worked on behind the user's back.
     let given_up = !next.served && (expired.is_some() || (memory.state == Some(State::Failed) && !facts.user_changed));
-    let act = may_pass
-        && !given_up
-        && next.attempts.advance(&limits.budget, facts.failure() == Some(Class::Quota), facts.busy, now);
+    let act = may_pass && !given_up && next.attempts.advance(&limits.budget, pace(facts), facts.busy, now);
     if !may_pass {
         next.attempts.next = None;
     }
@@ -132,6 +135,14 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
 pub fn step(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Option<Next> {
     let next = follow(memory, facts, limits, now);
     (next.memory != *memory || next.act).then_some(next)
+}
+
+/// A quota is not there again in seconds.
+const fn pace(facts: &Facts) -> Pace {
+    match facts.failure() {
+        Some(Class::Quota) => Pace::Longest,
+        Some(Class::Transient | Class::Permission | Class::Config | Class::Unknown) | None => Pace::Growing,
+    }
 }
 
 fn decide(
@@ -193,8 +204,7 @@ fn delete(mut next: Memory, facts: &Facts, teardown: Teardown, limits: &Limits, 
         Teardown::Waiting | Teardown::Blocked(Class::Transient | Class::Quota | Class::Unknown) => false,
         Teardown::Blocked(Class::Config) => true,
         Teardown::Blocked(Class::Permission) => {
-            let running =
-                grace.unwrap_or(super::timers::Running { started_at: now, suspended_for: crate::time::Span::ZERO });
+            let running = grace.unwrap_or(Running::start(now));
             next.timers.set(Timer::PermissionGrace, Some(running));
             next.timers.is_expired(Timer::PermissionGrace, &limits.timeouts, now)
         }

@@ -9,10 +9,12 @@ use std::println;
 
 use super::*;
 use crate::{
+    backoff::{Attempts, Budget},
     condition::{
         ConditionStatus::{False, True},
         Verdict,
     },
+    deadline::Running,
     failure::Class,
     state::State,
     time::{Span, Time},

@@ -12,7 +12,10 @@
 //! stays too. A start is stored, so neither a restart nor another leader moves it.
 
 use super::facts::{Configuration, Facts, Infrastructure, Inputs, Owner, Role, Workspace};
-use crate::time::{Span, Time};
+use crate::{
+    deadline::Running,
+    time::{Span, Time},
+};
 
 /// A timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,27 +104,6 @@ impl Timer {
     }
 }
 
-/// Start of a running timer, and for how long it stood still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Running {
-    /// When it started.
-    pub started_at: Time,
-    /// For how long it stood still in all.
-    pub suspended_for: Span,
-}
-
-impl Running {
-    /// Whether it has run for `limit` at `now`; a clock that went back never makes it so.
-    pub const fn is_expired(self, limit: Span, now: Time) -> bool {
-        now.since(self.started_at).as_seconds() >= limit.as_seconds().saturating_add(self.suspended_for.as_seconds())
-    }
-
-    /// When it expires.
-    pub const fn expires_at(self, limit: Span) -> Time {
-        self.started_at.plus(limit).plus(self.suspended_for)
-    }
-}
-
 /// The timers that run, by [`Timer::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Timers([Option<Running>; 6]);
@@ -167,18 +149,14 @@ impl Timers {
             let started = self.get(timer).filter(|_| !afresh);
             // Another failure has its own grace.
             let started = started.filter(|_| timer != Timer::PermissionGrace || facts.same_failure);
-            let start = || Running { started_at: now, suspended_for: Span::ZERO };
-            self.set(timer, timer.runs(facts).then(|| started.unwrap_or_else(start)));
+            self.set(timer, timer.runs(facts).then(|| started.unwrap_or(Running::start(now))));
         }
     }
 
     /// Adds a pause that lasted from `since` until `now` to everything that runs.
     pub fn resume(&mut self, since: Time, now: Time) {
         for running in self.0.iter_mut().flatten() {
-            // What started during the pause stood still only from then on.
-            let stood = now.since(since.max(running.started_at));
-            running.suspended_for =
-                Span::from_seconds(running.suspended_for.as_seconds().saturating_add(stood.as_seconds()));
+            running.resume(since, now);
         }
     }
 
