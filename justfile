@@ -64,3 +64,12 @@ crds:
 # Write the generated documents anew
 docs:
     UPDATE_DOCS=1 cargo test --workspace --test states_doc
+
+# Prove that capt-status needs no standard library: a program with a panic handler of its own uses it
+no-std:
+    cargo build --manifest-path tests/no-std/Cargo.toml --target-dir target/no-std
+
+# Run the examples of capt-status, which check what they show
+examples-status:
+    cargo run -q -p capt-status --example database
+    cargo run -q -p capt-status --features k8s-openapi --example k8s_openapi
