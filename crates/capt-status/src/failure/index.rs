@@ -1,0 +1,152 @@
+//! The rules' patterns as one table, found by their first word. Built by the compiler, so that there is
+//! nothing to initialise: `no_std` has no lazy statics.
+
+use super::rules::{RULES, Strength};
+
+/// One code or phrase of a rule.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pattern {
+    /// The code or phrase, with ` .. ` for a gap.
+    pub(super) text: &'static str,
+    pub(super) strength: Strength,
+    /// Place of its rule.
+    pub(super) rule: u16,
+    /// Hash of the first word.
+    hash: u32,
+    /// The next pattern with the same bucket, from 1; 0 ends.
+    next: u16,
+}
+
+const BUCKETS: usize = 2048;
+
+/// How many patterns there are.
+pub(super) const COUNT: usize = {
+    let (mut count, mut rule) = (0, 0);
+    while rule < RULES.len() {
+        let patterns = RULES[rule].patterns();
+        let mut strength = 0;
+        while strength < patterns.len() {
+            count += patterns[strength].1.len();
+            strength += 1;
+        }
+        rule += 1;
+    }
+    count
+};
+
+struct Index {
+    patterns: [Pattern; COUNT],
+    /// First pattern of each bucket, from 1; 0 is empty.
+    heads: [u16; BUCKETS],
+}
+
+static INDEX: Index = build();
+
+/// One step of the hash of a word, without regard to case (`|` maps letters and leaves digits).
+pub(super) const fn hash_step(hash: u32, byte: u8) -> u32 {
+    (hash ^ (byte | 0x20) as u32).wrapping_mul(0x0100_0193)
+}
+
+/// Where the hash of a word begins.
+pub(super) const HASH_START: u32 = 0x811c_9dc5;
+
+/// Whether `byte` belongs to a word.
+pub(super) const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+const fn bucket(hash: u32) -> usize {
+    ((hash >> 15) ^ hash) as usize % BUCKETS
+}
+
+#[allow(clippy::cast_possible_truncation)] // A test compares both counts with u16::MAX.
+const fn build() -> Index {
+    let empty = Pattern { text: "", strength: Strength::Vague, rule: 0, hash: 0, next: 0 };
+    let mut index = Index { patterns: [empty; COUNT], heads: [0; BUCKETS] };
+    let (mut count, mut rule) = (0, 0);
+    while rule < RULES.len() {
+        let patterns = RULES[rule].patterns();
+        let mut strength = 0;
+        while strength < patterns.len() {
+            let mut at = 0;
+            while at < patterns[strength].1.len() {
+                let text = patterns[strength].1[at];
+                let hash = first_word_hash(text.as_bytes());
+                let head = &mut index.heads[bucket(hash)];
+                index.patterns[count] =
+                    Pattern { text, strength: patterns[strength].0, rule: rule as u16, hash, next: *head };
+                count += 1;
+                *head = count as u16;
+                at += 1;
+            }
+            strength += 1;
+        }
+        rule += 1;
+    }
+    index
+}
+
+const fn first_word_hash(text: &[u8]) -> u32 {
+    let (mut hash, mut at) = (HASH_START, 0);
+    while at < text.len() && is_word(text[at]) {
+        hash = hash_step(hash, text[at]);
+        at += 1;
+    }
+    hash
+}
+
+/// The patterns whose first word has this hash; the words themselves may differ.
+pub(super) fn candidates(hash: u32) -> impl Iterator<Item = &'static Pattern> {
+    let mut next = INDEX.heads.get(bucket(hash)).copied().unwrap_or_default();
+    core::iter::from_fn(move || {
+        let pattern = INDEX.patterns.get(usize::from(next).checked_sub(1)?)?;
+        next = pattern.next;
+        Some(pattern)
+    })
+    .filter(move |pattern| pattern.hash == hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{collections::BTreeMap, string::String};
+
+    use super::*;
+
+    #[test]
+    fn every_pattern_begins_with_a_word_and_stands_once() {
+        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+        for pattern in &INDEX.patterns {
+            let reason = RULES[usize::from(pattern.rule)].reason;
+            assert!(pattern.text.bytes().next().is_some_and(is_word), "{reason}: {:?}", pattern.text);
+            assert!(!pattern.text.contains("  ") && !pattern.text.contains('\n'), "{:?}", pattern.text);
+            if let Some(other) = seen.insert(pattern.text.to_ascii_lowercase(), reason) {
+                panic!("{:?} stands in {other} and in {reason}", pattern.text);
+            }
+        }
+        assert!(COUNT < usize::from(u16::MAX) && RULES.len() < usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn every_pattern_is_found_by_its_first_word() {
+        for pattern in &INDEX.patterns {
+            let word = pattern.text.bytes().take_while(|byte| is_word(*byte)).map(|byte| byte.to_ascii_uppercase());
+            let hash = word.fold(HASH_START, hash_step);
+            assert!(candidates(hash).any(|found| core::ptr::eq(found, pattern)), "{:?}", pattern.text);
+        }
+        assert_eq!(candidates(HASH_START).count(), 0);
+    }
+
+    #[test]
+    fn buckets_are_short() {
+        let longest = (0..BUCKETS).map(|bucket| {
+            let mut length = 0;
+            let mut next = INDEX.heads[bucket];
+            while next != 0 {
+                length += 1;
+                next = INDEX.patterns[usize::from(next) - 1].next;
+            }
+            length
+        });
+        assert!(longest.max().unwrap() < 100);
+    }
+}

@@ -1,0 +1,203 @@
+//! Makes a text fit for a status: short, without secrets, and equal for two texts that differ only in
+//! what changes at each attempt (ids, times, ports, counters).
+//!
+//! A text is one line here. What was replaced stays visible: `<id>`, `<time>`, `<address>`, `<n>`,
+//! `<duration>`, `<data>`, `<redacted>`. The work ends when the text is full, so that a long text costs no more
+//! than a short one. Resource ids of AWS that name what a person must look at (`vpc-...`, `sg-...`)
+//! and account numbers stay.
+
+mod fields;
+mod values;
+
+use alloc::string::String;
+
+use crate::text::truncate;
+use fields::Field;
+
+/// `text` normalised and cut to at most `max` bytes, on a character boundary.
+pub(super) fn normalise(text: &str, max: usize) -> String {
+    let mut output = String::with_capacity(text.len().min(max) + 32);
+    let mut words = Words { rest: text };
+    let mut previous = "";
+    while let Some(word) = words.next() {
+        if output.len() > max {
+            break;
+        }
+        if let Some(skipped) = fields::request_id(word, words.rest) {
+            for _ in 0..skipped {
+                words.next();
+            }
+            if words.rest.trim_start().is_empty() {
+                let end = output.trim_end_matches([',', ' ', '(']).len();
+                output.truncate(end);
+            }
+            continue;
+        }
+        if !output.is_empty() {
+            output.push(' ');
+        }
+        if let Some(field) = Field::find(previous, word, &output) {
+            field.write(word, &mut words, &mut output);
+        } else if let Some(length) = values::spaced_time(word, words.rest) {
+            output.push_str("<time>");
+            words.skip(length);
+        } else if is_counter(previous, word, words.rest) {
+            values::write_counter(word, &mut output);
+        } else {
+            values::write(word, &mut output);
+        }
+        previous = word;
+    }
+    truncate(&output, max)
+}
+
+/// The words of a line.
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        self.rest = self.rest.trim_start();
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(word)
+    }
+
+    /// Goes `length` bytes on.
+    fn skip(&mut self, length: usize) {
+        self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+}
+
+/// Whether `word` counts attempts or measures how long they took.
+fn is_counter(previous: &str, word: &str, rest: &str) -> bool {
+    const BEFORE: [&str; 13] = [
+        "attempt",
+        "attempts",
+        "attempts,",
+        "attempt:",
+        "attempts:",
+        "retry",
+        "retries",
+        "retries:",
+        "try",
+        "pid",
+        "pid:",
+        "goroutine",
+        "elapsed:",
+    ];
+    const BEHIND: [&str; 8] = ["attempts", "attempt", "retries", "retry", "tries", "elapsed", "more", "times"];
+    if !word.trim_start_matches(['(', '[', '#']).starts_with(|first: char| first.is_ascii_digit()) {
+        return false;
+    }
+    let next = rest.split_whitespace().next().unwrap_or_default().trim_end_matches([',', '.', ':', ';', ')', ']']);
+    let is = |known: &str, word: &str| word.eq_ignore_ascii_case(known);
+    BEFORE.iter().any(|known| is(known, previous.trim_start_matches('('))) || BEHIND.iter().any(|known| is(known, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn short(text: &str) -> String {
+        normalise(text, 1024)
+    }
+
+    #[test]
+    fn ids_times_ports_and_counters_become_marks() {
+        for (text, expected) in [
+            ("RequestID: 8d2f6bd8-3c4e-4a6b-9d3e-2f6bd83c4e4a, api error X", "api error X"),
+            ("status code: 400, request id: 4442587FB7D0A2F9", "status code: 400"),
+            ("StatusCode: 0, RequestID: , request send failed", "StatusCode: 0, request send failed"),
+            ("lock 0f001320-aaaa-bbbb-cccc-0123456789ab held", "lock <id> held"),
+            ("at 2024-02-18T01:53:51.747Z now", "at <time> now"),
+            ("Created: 2024-02-18 01:53:51.747726783 +0000 UTC end", "Created: <time> end"),
+            ("2024/02/18 01:53:51 [ERROR] x", "<time> [ERROR] x"),
+            ("on 10.96.0.10:53: no such host", "on <address>: no such host"),
+            ("read tcp 10.0.0.1:34550->192.0.2.1:443: read: reset", "read tcp <address>-><address>: read: reset"),
+            ("dial tcp [::1]:80: connect", "dial tcp <address>: connect"),
+            ("CIDR '10.0.1.0/24' of 123456789012", "CIDR '10.0.1.0/24' of 123456789012"),
+            ("assumed-role/capt-provider/1700000000000000000 is", "assumed-role/capt-provider/<n> is"),
+            ("pod provider-terraform-7d9f8c6b5d-x7k2p gone", "pod provider-terraform-<id> gone"),
+            ("subnet-0123456789abcdef0 in vpc-0a1b2c3d4e5f60718", "subnet-0123456789abcdef0 in vpc-0a1b2c3d4e5f60718"),
+            ("i-0123456789abcdef0: failed", "i-<id>: failed"),
+            ("exceeded maximum number of attempts, 25, https", "exceeded maximum number of attempts, <n>, https"),
+            ("gave up after 3 attempts", "gave up after <n> attempts"),
+            ("after 1m2.345s: timeout: 20m0s", "after <duration>: timeout: 20m0s"),
+            ("still creating... [10m20s elapsed]", "still creating... [<duration> elapsed]"),
+            ("Kubernetes version 1.31 of v20240117", "Kubernetes version 1.31 of v20240117"),
+            ("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "sha256:<id>"),
+        ] {
+            assert_eq!(short(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_survive() {
+        for (text, expected) in [
+            ("key AKIAIOSFODNN7EXAMPLE is bad", "key <redacted> is bad"),
+            ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "<data>"),
+            ("password=hunter2 next", "password=<redacted> next"),
+            ("\"password\": \"hunter2\", \"a\": 1", "\"password\": <redacted> \"a\": 1"),
+            ("password = hunter2 next", "password = <redacted> next"),
+            ("--token hunter2 next", "--token <redacted> next"),
+            ("aws_secret_access_key: abc", "aws_secret_access_key: <redacted>"),
+            ("Authorization: Bearer abc.def next", "Authorization: <redacted> next"),
+            ("https://user:pass@git.example.com/a.git", "https://<redacted>@git.example.com/a.git"),
+            ("ssh://git@github.com/a.git?ref=v1.2.3", "ssh://git@github.com/a.git?ref=v1.2.3"),
+            (
+                "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=A&X-Amz-Signature=abc: 403",
+                "https://b.s3.amazonaws.com/k?<redacted> 403",
+            ),
+            ("ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ", "<redacted>"),
+            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "<redacted>"),
+            (
+                "Encoded authorization failure message: EXAMPLEabc_000000 next",
+                "Encoded authorization failure message: <data> next",
+            ),
+            ("-----BEGIN RSA PRIVATE KEY----- MIIEow abc -----END RSA PRIVATE KEY----- next", "<redacted> next"),
+            ("connection secret: cannot create object", "connection secret: cannot create object"),
+            ("invalid expression token.", "invalid expression token."),
+        ] {
+            assert_eq!(short(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        for text in [
+            "creating EC2 VPC: VpcLimitExceeded: The maximum number of VPCs has been reached.",
+            "Could not download module \"m\" (main.tf:1) source code from \"git::https://git.example.com/acme/terraform-eks.git?ref=v1.2.3\"",
+            "on .terraform/modules/eks/modules/eks-managed-node-group/main.tf line 272",
+            "User: arn:aws:iam::111122223333:user/capt is not authorized to perform: iam:PassRole",
+            "Instance type t4g.medium is not supported in eu-west-1e",
+            "Größe überschritten",
+        ] {
+            assert_eq!(short(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_bound_is_hard_and_nothing_panics(text in "(\\PC|[a-f0-9-]{8,40}|[0-9.:]{1,12}|password[=: ]|://|@|\\?){0,80}", max in 16usize..300) {
+            let text = text.replace(char::is_control, " ");
+            let output = normalise(&text, max);
+            prop_assert!(output.len() <= max, "{output}");
+            prop_assert!(output.is_empty() == text.trim().is_empty() || text.to_lowercase().contains("request"));
+        }
+
+        #[test]
+        fn texts_that_differ_in_ids_are_equal(a in "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", b in "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+            m in 10u32..60, n in 10u32..60, p in 1u16..65535, q in 1u16..65535) {
+            let text = |id: &str, time: u32, port: u16| alloc::format!("lock {id} at 2024-02-18T01:{time}:51Z by 10.0.0.1:{port} end");
+            prop_assert_eq!(short(&text(&a, m, p)), short(&text(&b, n, q)));
+        }
+    }
+}

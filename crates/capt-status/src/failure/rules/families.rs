@@ -1,0 +1,84 @@
+//! Families of API codes: what the beginning or the end of a code says where the code is not listed.
+
+use super::{Strength, position};
+
+/// Codes that begin with `prefix`, end in `suffix` and are longer than both.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) prefix: &'static str,
+    pub(crate) suffix: &'static str,
+    pub(crate) strength: Strength,
+    /// Place of the rule.
+    pub(crate) rule: u16,
+}
+
+const fn family(prefix: &'static str, suffix: &'static str, strength: Strength, reason: &str) -> Family {
+    Family { prefix, suffix, strength, rule: position(reason) }
+}
+
+use Strength::{Code, Vague};
+
+/// The first that fits counts. A code may end in `Exception`, `Error` or `Fault` in addition.
+pub(crate) static FAMILIES: &[Family] = &[
+    family("", "RequestLimitExceeded", Code, "Throttled"),
+    family("", "RateExceeded", Code, "Throttled"),
+    family("", "RateLimitExceeded", Code, "Throttled"),
+    family("", "ThroughputExceeded", Code, "Throttled"),
+    family("", "ConcurrentOperationsLimitExceeded", Code, "Throttled"),
+    family("Throttling", "", Code, "Throttled"),
+    family("Throttled", "", Code, "Throttled"),
+    family("", "Throttled", Code, "Throttled"),
+    family("", "Throttling", Code, "Throttled"),
+    family("TooManyRequests", "", Code, "Throttled"),
+    family("", "LimitExceeded", Code, "QuotaExceeded"),
+    family("", "QuotaExceeded", Code, "QuotaExceeded"),
+    family("", "CountExceeded", Code, "QuotaExceeded"),
+    family("", "LimitReached", Code, "QuotaExceeded"),
+    family("TooMany", "", Code, "QuotaExceeded"),
+    family("", "AccessDenied", Code, "AccessDenied"),
+    family("AccessDenied", "", Code, "AccessDenied"),
+    family("Unauthorized", "", Code, "AccessDenied"),
+    family("", "Unauthorized", Code, "AccessDenied"),
+    family("NotAuthorized", "", Code, "AccessDenied"),
+    family("", "NotAuthorized", Code, "AccessDenied"),
+    family("", "NotPermitted", Vague, "AccessDenied"),
+    family("", "Forbidden", Code, "AccessDenied"),
+    family("ExpiredToken", "", Code, "CredentialsExpired"),
+    family("", "SubscriptionRequired", Code, "SubscriptionMissing"),
+    family("Insufficient", "Capacity", Code, "CapacityUnavailable"),
+    family("ConcurrentModification", "", Code, "OperationInProgress"),
+    family("ConcurrentUpdate", "", Code, "OperationInProgress"),
+    family("", "InProgress", Code, "OperationInProgress"),
+    family("InternalService", "", Code, "ServiceUnavailable"),
+    family("InternalServer", "", Code, "ServiceUnavailable"),
+    family("Internal", "Failure", Code, "ServiceUnavailable"),
+    family("", "Unavailable", Vague, "ServiceUnavailable"),
+    family("", "Timeout", Vague, "RequestTimedOut"),
+    family("", "TimedOut", Vague, "RequestTimedOut"),
+    family("", "NotReady", Vague, "OperationInProgress"),
+    family("", "DependencyViolation", Code, "InUse"),
+    family("", "NotEmpty", Vague, "InUse"),
+    family("", "DeleteConflict", Vague, "InUse"),
+    family("", "AlreadyExists", Code, "AlreadyExists"),
+    family("", "AlreadyOwned", Code, "AlreadyExists"),
+    family("Duplicate", "", Code, "AlreadyExists"),
+    family("", "Duplicate", Vague, "AlreadyExists"),
+    family("", "NotFound", Vague, "ReferenceNotFound"),
+    family("", "DoesNotExist", Vague, "ReferenceNotFound"),
+    family("NoSuch", "", Vague, "ReferenceNotFound"),
+    family("", "MalformedPolicyDocument", Code, "PolicyInvalid"),
+    family("MalformedPolicy", "", Code, "PolicyInvalid"),
+    family("InvalidParameter", "", Vague, "RequestInvalid"),
+    family("InvalidState", "", Vague, "OperationInProgress"),
+    family("Malformed", "", Vague, "RequestInvalid"),
+    family("Validation", "", Vague, "RequestInvalid"),
+    family("", "InUse", Vague, "InUse"),
+    family("Invalid", "", Vague, "RequestInvalid"),
+    family("Missing", "", Vague, "RequestInvalid"),
+    family("Unsupported", "", Vague, "RequestInvalid"),
+    family("", "NotSupported", Vague, "RequestInvalid"),
+    family("", "Mismatch", Vague, "RequestInvalid"),
+    family("", "BadRequest", Vague, "RequestInvalid"),
+    family("BadRequest", "", Vague, "RequestInvalid"),
+    family("", "Conflict", Vague, "OperationInProgress"),
+];

@@ -1,0 +1,277 @@
+//! Rules for networks, services and resources that are not there yet, or not at the moment.
+
+use super::Rule;
+use crate::failure::class::Class::{Transient, Unknown};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        Unknown,
+        "KubernetesHostUnknown",
+        "Check the kubernetes or helm provider block: it got no host (unknown while planning), so it asks localhost.",
+    )
+    .causes(&[
+        "dial tcp 127.0.0.1 .. connection refused",
+        "dial tcp [::1] .. connection refused",
+        "http://localhost",
+        "https://localhost",
+        "connect to localhost",
+        "connection to the server localhost",
+    ]),
+    Rule::new(
+        Transient,
+        "WebhookUnavailable",
+        "Wait until the admission webhook that the message names is up; look at its pods if that takes long.",
+    )
+    .causes(&["failed calling webhook", "failed to call webhook"]),
+    Rule::new(
+        Transient,
+        "ProviderStartRace",
+        "Wait: another run was using the provider's executable at the same time.",
+    )
+    .causes(&["text file busy", "timeout while waiting for plugin to start"]),
+    Rule::new(Transient, "CapacityUnavailable", "Wait, or allow more instance types and availability zones: AWS has no free capacity here now.")
+        .causes(&["do not have sufficient .. capacity", "does not have sufficient .. capacity", "insufficient capacity"])
+        .codes(&[
+            "InsufficientInstanceCapacity",
+            "InsufficientCapacity",
+            "InsufficientCapacityOnHost",
+            "InsufficientHostCapacity",
+            "InsufficientReservedInstanceCapacity",
+            "InsufficientVolumeCapacity",
+            "InsufficientAddressCapacity",
+            "UnfulfillableCapacity",
+            "SpotMaxPriceTooLow",
+            "CapacityNotAvailable",
+        ])
+        .texts(&["no spot capacity available", "not enough capacity", "capacity is not available", "capacity constraints", "out of capacity"]),
+    Rule::new(Transient, "AccountValidationPending", "Wait: AWS checks the account, which takes up to four hours.")
+        .causes(&["request for accessing resources .. is being validated", "account is being verified", "account is currently being verified", "is being validated"])
+        .codes(&["PendingVerification"]),
+    Rule::new(
+        Transient,
+        "OperationInProgress",
+        "Wait: another change of the same resource is running.",
+    )
+    .causes(&[
+        "because it is being terminated",
+        "has nodegroups attached",
+        "has node groups attached",
+        "cluster has nodegroups",
+        "cluster has fargate",
+        "currently not in active state",
+        "not in active state",
+        "is currently being deleted",
+        "currently has update in progress",
+        "currently has an update in progress",
+        "conflicting conditional operation is currently in progress",
+        "object has been modified; please apply your changes",
+        "object has been modified",
+        "conflicting operation",
+        "currently in progress",
+        "already in progress",
+        "already being deleted",
+        "already being created",
+        "not in a valid state",
+        "scheduled for deletion",
+    ])
+    .codes(&[
+        "OperationAborted",
+        "OperationInProgress",
+        "OperationInProgressException",
+        "ConcurrentModification",
+        "ConcurrentModificationException",
+        "ConcurrentModificationError",
+        "ConcurrentUpdateException",
+        "ConcurrentAccessException",
+        "ScalingActivityInProgress",
+        "ScalingActivityInProgressFault",
+        "PriorRequestNotComplete",
+        "TransactionInProgressException",
+        "TransactionConflictException",
+        "ResourceNotReady",
+        "ResourceNotReadyException",
+        "IncorrectState",
+        "IncorrectStateException",
+        "IncorrectInstanceState",
+        "InvalidStateTransition",
+        "RouteAlreadyBeingModified",
+        "FinalizingException",
+    ])
+    .texts(&["in progress", "being deleted", "being terminated", "being updated", "being modified", "is pending", "not ready yet", "not yet ready", "is not ready", "not in the active state", "must be in active", "must be active"])
+    .vague(&["try again", "try again later", "retry later", "ConflictException", "statuscode: 409", "status code: 409"]),
+    Rule::new(
+        Transient,
+        "HostNotFound",
+        "Wait for DNS; if it stays, check the name, the resolver and network policies of the provider's pod.",
+    )
+    .texts(&[
+        "no such host",
+        "could not resolve host",
+        "could not resolve hostname",
+        "could not resolve proxy",
+        "couldn't resolve host",
+        "temporary failure in name resolution",
+        "name or service not known",
+        "nodename nor servname",
+        "name resolution",
+        "server misbehaving",
+        "dns lookup",
+        "nxdomain",
+    ]),
+    Rule::new(
+        Transient,
+        "ConnectionFailed",
+        "Wait for the network; if it stays, check routes, proxies, security groups and network policies of the provider's pod.",
+    )
+    .texts(&[
+        "connection refused",
+        "connection reset",
+        "connection timed out",
+        "connection was reset",
+        "connection was aborted",
+        "connection aborted",
+        "connection lost",
+        "client connection lost",
+        "connection closed",
+        "connection is shut down",
+        "connect timed out",
+        "i/o timeout",
+        "network is unreachable",
+        "no route to host",
+        "host is unreachable",
+        "broken pipe",
+        "unexpected eof",
+        "early eof",
+        "error reading from server: eof",
+        "tls handshake timeout",
+        "remote error: tls: handshake failure",
+        "gnutls_handshake",
+        "ssl_error_syscall",
+        "openssl ssl_connect",
+        "ssl connection",
+        "use of closed network connection",
+        "remote end hung up unexpectedly",
+        "unexpected disconnect",
+        "rpc failed; curl",
+        "failed to connect to",
+        "couldn't connect to server",
+        "server sent goaway",
+        "server closed idle connection",
+        "transport is closing",
+        "client connection force closed",
+        "stream error: stream id",
+        "client.timeout exceeded",
+        "client.timeout or context cancellation",
+        "waiting for connection",
+        "timeout awaiting response headers",
+        "operation timed out",
+        "could not connect to",
+    ])
+    .vague(&["eof", "send request failed", "request send failed", "dial tcp", "proxyconnect tcp", "statuscode: 0", "cannot be reached", "unreachable", "could not retrieve the list of available versions"]),
+    Rule::new(
+        Transient,
+        "ServiceUnavailable",
+        "Wait: the service has a fault of its own; look at its status page if that takes long.",
+    )
+    .causes(&["etcdserver: leader changed", "etcdserver: request timed out", "storage is (re)initializing", "currently unable to handle the request"])
+    .codes(&[
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServerException",
+        "InternalServiceError",
+        "InternalServiceException",
+        "InternalServiceErrorException",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "ServiceFailure",
+        "ServerException",
+        "Server.InternalError",
+        "KMSInternalException",
+        "DependencyTimeoutException",
+        "IDPCommunicationError",
+        "PriorityServiceUnavailable",
+        "InternalException",
+        "503 Slow Down",
+    ])
+    .texts(&[
+        "internal server error",
+        "internal error has occurred",
+        "internal error occurred",
+        "service unavailable",
+        "service is unavailable",
+        "service is temporarily unavailable",
+        "service is currently unavailable",
+        "temporarily unavailable",
+        "bad gateway",
+        "gateway timeout",
+        "gateway time-out",
+        "apiserver not ready",
+        "etcdserver",
+        "statuscode: 500",
+        "statuscode: 502",
+        "statuscode: 503",
+        "statuscode: 504",
+        "status code: 500",
+        "status code: 502",
+        "status code: 503",
+        "status code: 504",
+        "response code: 500",
+        "response code: 502",
+        "response code: 503",
+        "response code: 504",
+        "returned error: 500",
+        "returned error: 502",
+        "returned error: 503",
+        "returned error: 504",
+        "http 500",
+        "http 502",
+        "http 503",
+        "http 504",
+        "500 internal",
+        "503 service",
+        "code = unavailable",
+    ]),
+    Rule::new(
+        Transient,
+        "StateNotConsistentYet",
+        "Wait: S3 and the lock table disagree. If it stays, a run was killed: correct the digest in the table.",
+    )
+    .causes(&["state data in s3 does not have the expected content", "state data in s3"]),
+    Rule::new(
+        Transient,
+        "NotConsistentYet",
+        "Wait: the API did not show yet what was just created; the next attempt goes on. Report it if it repeats.",
+    )
+    .causes(&[
+        "produced inconsistent result after apply",
+        "produced inconsistent final plan",
+        "root resource was present, but now absent",
+        "root object was present, but now absent",
+        "saved plan is stale",
+        "eventual consistency",
+    ])
+    .texts(&["couldn't find resource (", "couldn't find resource after"]),
+    Rule::new(
+        Transient,
+        "WaitTimedOut",
+        "Wait: the resource was not ready in the time that its provider allows; the next attempt goes on.",
+    )
+    .causes(&["timeout while waiting for state to become", "timed out waiting for the condition", "timeout while waiting for resource to be gone"])
+    .codes(&["InsufficientNumberOfReplicas", "ProgressDeadlineExceeded"])
+    .texts(&[
+        "timeout while waiting for",
+        "timed out while waiting",
+        "timed out waiting",
+        "timeout waiting",
+        "waiting for rollout to finish",
+        "exceeded max wait time",
+        "exceeded its progress deadline",
+        "ResourceNotReady: exceeded wait attempts",
+        "exceeded wait attempts",
+    ]),
+    Rule::new(Transient, "RequestTimedOut", "Wait: there was no answer in time.")
+        .codes(&["RequestTimeout", "RequestTimeoutException", "RequestCanceled", "GatewayTimeout", "Timeout", "ServerTimeout"])
+        .texts(&["context deadline exceeded", "deadline exceeded", "request timed out", "request timeout", "read timeout", "statuscode: 408", "timeout exceeded", "timeout expired"])
+        .vague(&["timed out", "exceeded maximum number of attempts"]),
+];

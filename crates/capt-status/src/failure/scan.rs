@@ -1,0 +1,172 @@
+//! Finds which rule an error fits best. One walk over the words, so the time is linear in the text.
+
+use super::{
+    index::{HASH_START, Pattern, candidates, hash_step, is_word},
+    rules::{FAMILIES, RULES, Strength},
+};
+
+/// How many bytes a gap in a phrase may span.
+pub(super) const GAP: usize = 100;
+const GAP_MARK: &str = " .. ";
+
+/// The best match in an error: how strong it is and the place of its rule. Lower is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Match {
+    pub(super) strength: Strength,
+    pub(super) rule: u16,
+}
+
+impl Match {
+    /// The rule that matched.
+    pub(super) fn rule(self) -> &'static super::rules::Rule {
+        RULES.get(usize::from(self.rule)).copied().unwrap_or(RULES[0])
+    }
+}
+
+/// The best match in `text`, one line.
+pub(super) fn scan(text: &str) -> Option<Match> {
+    let bytes = text.as_bytes();
+    let mut best: Option<Match> = None;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if !is_word(*byte) {
+            at += 1;
+            continue;
+        }
+        let (start, mut hash) = (at, HASH_START);
+        while let Some(byte) = bytes.get(at).filter(|byte| is_word(**byte)) {
+            hash = hash_step(hash, *byte);
+            at += 1;
+        }
+        let mut is_known_code = false;
+        for pattern in candidates(hash) {
+            let found = Match { strength: pattern.strength, rule: pattern.rule };
+            // What cannot improve the result need not be compared.
+            let is_single = pattern.text.len() == at - start;
+            if (is_single || best.is_none_or(|best| found < best)) && fits(pattern, bytes, start) {
+                is_known_code |= is_single;
+                best = Some(best.map_or(found, |best| best.min(found)));
+            }
+        }
+        if !is_known_code && at - start >= 8 {
+            let word = bytes.get(start..at).unwrap_or_default();
+            if let Some(found) = family(word, bytes.get(start.wrapping_sub(1)) == Some(&b'.')) {
+                best = Some(best.map_or(found, |best| best.min(found)));
+            }
+        }
+    }
+    best
+}
+
+/// Whether `pattern` stands at `start`, up to the end of a word.
+fn fits(pattern: &Pattern, text: &[u8], start: usize) -> bool {
+    let mut parts = pattern.text.split(GAP_MARK);
+    let Some(mut at) = parts.next().and_then(|part| end_of(part, text, start)) else { return false };
+    for part in parts {
+        // The part may follow at once, behind one blank.
+        let window = at..text.len().min(at + GAP);
+        match window.clone().find_map(|position| starts_word(text, position).then(|| end_of(part, text, position))?) {
+            Some(end) => at = end,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The end of `part` if it stands at `start`, without regard to case, and no word goes on behind it.
+fn end_of(part: &str, text: &[u8], start: usize) -> Option<usize> {
+    let end = start + part.len();
+    let ends_in_word = part.bytes().next_back().is_some_and(is_word);
+    let is_there = text.get(start..end)?.eq_ignore_ascii_case(part.as_bytes());
+    let goes_on = ends_in_word && text.get(end).is_some_and(|byte| is_word(*byte));
+    (is_there && !goes_on).then_some(end)
+}
+
+fn starts_word(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    before.is_none_or(|byte| !is_word(*byte))
+}
+
+/// The family of a code that is not listed. `behind_dot`: it is the second part of `InvalidVpcID.NotFound`.
+fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
+    let is_camel = word.iter().skip(1).any(u8::is_ascii_uppercase) && word.iter().any(u8::is_ascii_lowercase);
+    // In lower case only long words that end as no English word does can be codes.
+    if !is_camel && word.len() < 14 && !behind_dot {
+        return None;
+    }
+    let bare = ["Exception", "Error", "Fault"].iter().find_map(|end| strip_end(word, end)).unwrap_or(word);
+    let found = FAMILIES.iter().find(|family| {
+        let begins =
+            bare.get(..family.prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(family.prefix.as_bytes()));
+        let is_longer = bare.len() > family.prefix.len() + family.suffix.len() || !family.suffix.is_empty();
+        // `Invalid` begins a code only if a capital follows; in lower case a prefix proves nothing.
+        let is_prefix = family.prefix.is_empty()
+            || (is_camel && bare.get(family.prefix.len()).is_none_or(u8::is_ascii_uppercase))
+            || (!is_camel && word.len() > bare.len());
+        begins && is_longer && is_prefix && strip_end(bare, family.suffix).is_some()
+    })?;
+    Some(Match { strength: found.strength, rule: found.rule })
+}
+
+fn strip_end<'a>(word: &'a [u8], end: &str) -> Option<&'a [u8]> {
+    let (start, last) = word.split_at_checked(word.len().checked_sub(end.len())?)?;
+    last.eq_ignore_ascii_case(end.as_bytes()).then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(text: &str) -> &'static str {
+        scan(text).map_or("", |found| found.rule().reason)
+    }
+
+    #[test]
+    fn codes_match_whole_words_in_any_case() {
+        assert_eq!(reason("api error VpcLimitExceeded: x"), "VpcQuotaExceeded");
+        assert_eq!(reason("vpclimitexceeded"), "VpcQuotaExceeded");
+        assert_eq!(reason("MyVpcLimitExceeded"), "QuotaExceeded");
+        assert_eq!(reason("MyVpcLimitExceededX"), "");
+        assert_eq!(reason("InvalidSubnet.Conflict: x"), "AddressRangeConflict");
+        assert_eq!(reason(""), "");
+    }
+
+    #[test]
+    fn phrases_may_have_gaps_of_bounded_length() {
+        let far = alloc::format!("secret {} not found", "a".repeat(GAP));
+        assert_eq!(reason("Secret \"a\" not found"), "ReferenceNotFound");
+        assert_eq!(reason(&far), "NotFound");
+        assert_eq!(reason("the secret of this"), "");
+    }
+
+    #[test]
+    fn families_know_codes_that_are_not_listed() {
+        for (text, expected) in [
+            ("FooBarLimitExceeded", "QuotaExceeded"),
+            ("foobarlimitexceededexception", "QuotaExceeded"),
+            ("FooQuotaExceededFault", "QuotaExceeded"),
+            ("ThrottlingFooException", "Throttled"),
+            ("FooAccessDeniedException", "AccessDenied"),
+            ("InvalidFooID.NotFound", "ReferenceNotFound"),
+            ("invalidfooid.notfound", "ReferenceNotFound"),
+            ("FooAlreadyExistsException", "AlreadyExists"),
+            ("InvalidFooBar", "RequestInvalid"),
+            ("MalformedFooException", "RequestInvalid"),
+            ("invalidation", ""),
+            ("Invalidation", ""),
+            ("ConcurrentModificationFooException", "OperationInProgress"),
+        ] {
+            assert_eq!(reason(text), expected, "{text}");
+        }
+        for family in FAMILIES {
+            assert!(usize::from(family.rule) < RULES.len(), "{}{}", family.prefix, family.suffix);
+        }
+    }
+
+    #[test]
+    fn the_stronger_match_wins_and_among_equals_the_earlier_rule() {
+        assert_eq!(reason("InvalidParameterValueException: EC2 Error Code: RequestLimitExceeded"), "Throttled");
+        assert_eq!(reason("access denied after connection refused"), "AccessDenied");
+        assert_eq!(reason("execution halted VpcLimitExceeded"), "OperationInterrupted");
+    }
+}

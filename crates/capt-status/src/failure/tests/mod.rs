@@ -1,0 +1,3 @@
+//! Tests of the whole way from a message to its meaning.
+
+mod given;
