@@ -73,3 +73,8 @@ no-std:
 examples-status:
     cargo run -q -p capt-status --example database
     cargo run -q -p capt-status --features k8s-openapi --example k8s_openapi
+
+# Write anew what the Go libraries say of conditions and objects; needs Go
+go-cases:
+    cd crates/capt-status/tests/go && KUBECONFIG=/dev/null go run . ../../src/kstatus/health.lua > ../as_go_does.jsonl
+    @git status --short crates/capt-status/tests

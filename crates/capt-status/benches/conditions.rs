@@ -82,7 +82,7 @@ fn aggregate_of_hundred(bencher: Bencher<'_, '_>) {
     let names: Vec<String> = (0..100).map(|number| format!("replica-{number}")).collect();
     let sources: Vec<Source<'_>> =
         names.iter().map(|name| Source { kind: "Replica", name, conditions: &stored, first: false }).collect();
-    bencher.bench(|| Aggregate::new(&types::READY).of(black_box(&sources)));
+    bencher.bench(|| Aggregate::new(types::READY).of(black_box(&sources)));
 }
 
 #[divan::bench]

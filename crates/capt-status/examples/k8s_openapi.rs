@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Conditions of k8s-openapi are read as they are, without a conversion.
     let sources = ["db-0", "db-1"].map(|name| Source { kind: "Replica", name, conditions: &replica, first: false });
-    let ready = Aggregate::new(&types::READY).of(&sources)?;
+    let ready = Aggregate::new(types::READY).of(&sources)?;
     let mirrored = mirror(&replica, "Synced", condition_type!("ReplicaSynced"))
         .unwrap_or_else(|| not_yet_reported("Synced", condition_type!("ReplicaSynced")));
 

@@ -46,22 +46,22 @@ pub struct Source<'a, C = Condition> {
 /// let down = Verdict::new(types::READY, false, reason!("DiskFull"), "disk is full");
 /// let down = condition::merge(&[], vec![down], 1, Time::from_unix(0));
 /// let sources = ["db-1", "db-0"].map(|name| Source { kind: "Replica", name, conditions: &down, first: false });
-/// let verdict = Aggregate::new(&types::READY).of(&sources)?;
+/// let verdict = Aggregate::new(types::READY).of(&sources)?;
 /// assert_eq!(verdict.message, "* Replicas db-0, db-1: disk is full");
 /// # Ok::<(), condition::CombineError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Aggregate<'a> {
-    source: &'a ConditionType,
+pub struct Aggregate {
+    source: ConditionType,
     target: ConditionType,
     positive: bool,
     reasons: Reasons,
 }
 
-impl<'a> Aggregate<'a> {
+impl Aggregate {
     /// The aggregate of the conditions of type `source`, of the same type.
-    pub fn new(source: &'a ConditionType) -> Self {
-        Self { source, target: source.clone(), positive: true, reasons: Reasons::default() }
+    pub fn new(source: ConditionType) -> Self {
+        Self { target: source.clone(), source, positive: true, reasons: Reasons::default() }
     }
 
     /// The type of the result, if it is another one.

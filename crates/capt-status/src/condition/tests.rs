@@ -62,6 +62,16 @@ fn a_mirror_keeps_the_time_of_the_other_object() {
 }
 
 #[test]
+fn a_mirror_of_what_is_no_condition_says_so() {
+    let odd: crate::kstatus::LooseCondition =
+        serde_json::from_str(r#"{"type": "Ready", "status": "true", "reason": "not one word"}"#).unwrap();
+    let verdict = mirror(core::slice::from_ref(&odd), "Ready", condition_type!("DiskReady")).unwrap();
+    assert_eq!((verdict.status, verdict.reason.as_str()), (ConditionStatus::Unknown, "InvalidConditionReported"));
+    assert_eq!(verdict.message, "status for the Ready condition must be one of True, False, Unknown");
+    assert_eq!(mirror(&[odd], "Synced", condition_type!("DiskSynced")), None);
+}
+
+#[test]
 fn conditions_of_others_stay_byte_identical() {
     let foreign = stored("example.com/Audited", ConditionStatus::Unknown, 3);
     let before = core::slice::from_ref(&foreign);
@@ -124,7 +134,7 @@ fn what_cannot_be_combined_says_why() {
     assert_eq!(summary(&["B"], &["B"], "Ready"), Err(CombineError::NothingToSummarize));
     assert_eq!(summary(&["A", "B"], &["B"], "Ready"), Ok(ConditionStatus::True));
     let none: [Source<'_>; 0] = [];
-    assert_eq!(Aggregate::new(&types::READY).of(&none), Err(CombineError::NoSources));
+    assert_eq!(Aggregate::new(types::READY).of(&none), Err(CombineError::NoSources));
 }
 
 #[test]
@@ -271,7 +281,7 @@ proptest! {
             .iter()
             .map(|(conditions, kind, name, first)| Source { kind, name, conditions, first: *first })
             .collect();
-        for aggregate in [Aggregate::new(&condition_type!("A")), Aggregate::new(&condition_type!("A")).negative()] {
+        for aggregate in [Aggregate::new(condition_type!("A")), Aggregate::new(condition_type!("A")).negative()] {
             let verdict = aggregate.of(&sources).unwrap();
             prop_assert!(verdict.message.len() <= MAX_MESSAGE);
             let mut reversed = sources.clone();
