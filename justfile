@@ -34,6 +34,7 @@ fmt-check:
 
 clippy:
     cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy -p capt-status --all-targets --all-features -- -D warnings
 
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
@@ -67,6 +68,8 @@ docs:
 
 # Prove that capt-status needs no standard library: a program with a panic handler of its own uses it
 no-std:
+    @# Fewer than ten dependencies, proc-macros and itself aside.
+    test "$(cargo tree -p capt-status -e normal,no-proc-macro --prefix none | awk '{ print $1 }' | sort -u | wc -l)" -le 10
     cargo build --manifest-path tests/no-std/Cargo.toml --target-dir target/no-std
 
 # Run the examples of capt-status, which check what they show

@@ -4,20 +4,31 @@
 //! they are in the CRDs, in plans and in tests) and the decisions that need nothing but values:
 //! which state follows from which facts, and which conditions that state shows.
 //!
-//! It must not know kube, k8s-openapi, a clock, an environment or randomness: `now` is always an
+//! It must not know kube, a clock, an environment or randomness: `now` is always an
 //! argument, in whole seconds ([`Time`]), because `metav1.Time` keeps no more.
+//!
+//! Of any controller:
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`time`] | [`Time`] and [`Span`]: whole seconds, RFC 3339 and Go duration text |
 //! | [`condition`] | `metav1.Condition`: checked names, merging, summary, aggregate, mirror |
 //! | [`kstatus`] | what kstatus, `kubectl wait` and Argo CD say of an object |
+//! | [`deadline`] | deadlines that nothing moves but a pause; timeouts in whole minutes |
+//! | [`backoff`] | trying again: intervals, budget, attempts |
+//! | [`failure`] | what an error message means, and what to do about it |
+//! | [`time`] | [`Time`] and [`Span`]: whole seconds, RFC 3339 and Go duration text |
+//! | [`text`] | messages within their bounds |
+//!
+//! Of the CAPT kinds:
+//!
+//! | module | what is in it |
+//! |---|---|
 //! | [`state`] | the nine states, the phases they project to, the legal edges |
 //! | [`machine`] | facts in, next state and standard conditions out |
 //! | [`endpoint`] | host and port of an API server, parsed from what Terraform outputs |
-//! | [`deadline`] | deadlines that nothing moves but a pause; timeouts in whole minutes |
-//! | [`backoff`] | trying again: intervals, budget, attempts |
 //! | [`recovery`], [`progress`], [`health`], [`dependencies`] | wire types of the remaining status |
+//!
+//! The modules of the first table use none of the second.
 #![no_std]
 
 extern crate alloc;
@@ -46,3 +57,8 @@ pub use progress::{Operation, OperationRecord, OperationResult, Progress};
 pub use recovery::{ActionType, BackoffConfig, EffectiveStrategy, Recovery, RecoveryAction, RecoveryStrategy};
 pub use state::{Phase, State};
 pub use time::{Span, Time};
+
+/// The code of the README, which has to work.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
