@@ -3,6 +3,9 @@
 //! `as_go_does.jsonl` is the output of the program in `go/`, which runs Cluster API's conditions,
 //! kstatus, kubectl wait and the Lua interpreter of Argo CD; `just go-cases` writes it anew.
 
+// Helpers of a test are tests too; clippy sees only functions marked as such.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 
 use capt_status::{
