@@ -76,6 +76,7 @@ no-std:
 examples-status:
     cargo run -q -p capt-status --example database
     cargo run -q -p capt-status --features k8s-openapi --example k8s_openapi
+    cargo test -q -p capt-status --features k8s-openapi --lib condition
 
 # Write anew what the Go libraries say of conditions and objects; needs Go
 go-cases:

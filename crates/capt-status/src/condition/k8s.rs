@@ -75,3 +75,28 @@ impl AnyCondition for meta::Condition {
         Some(Time::from(self.last_transition_time.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+    use crate::condition::{Summary, Verdict, merge, types};
+
+    #[test]
+    fn what_is_converted_comes_back() {
+        let ready = Verdict::new(types::READY, false, "DiskFull", "disk is full");
+        let ours = merge(&[], [ready].into(), 3, Time::from_unix(1_767_225_600));
+        let theirs: meta::Condition = ours[0].clone().into();
+        // Both have the wire form of metav1, and a summary reads both.
+        assert_eq!(serde_json::to_value(&theirs).unwrap(), serde_json::to_value(&ours[0]).unwrap());
+        let summary = Summary::new(&["Ready"]);
+        let theirs = [theirs];
+        assert_eq!(summary.of(&theirs, types::AVAILABLE), summary.of(&ours, types::AVAILABLE));
+        let [theirs] = theirs;
+        assert_eq!(Condition::try_from(theirs.clone()), Ok(ours[0].clone()));
+        let odd = meta::Condition { status: "true".to_string(), ..theirs };
+        let error = Condition::try_from(odd).unwrap_err();
+        assert_eq!(error, NotACondition { type_: "Ready".to_string(), status: "true".to_string() });
+    }
+}
