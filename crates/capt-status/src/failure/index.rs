@@ -9,6 +9,8 @@ pub(super) struct Pattern {
     /// The code or phrase, with ` .. ` for a gap.
     pub(super) text: &'static str,
     pub(super) strength: Strength,
+    /// How strong it is where the error begins with it.
+    pub(super) strength_at_start: Strength,
     /// Place of its rule.
     pub(super) rule: u16,
     /// Hash of the first word.
@@ -26,7 +28,7 @@ pub(super) const COUNT: usize = {
         let patterns = RULES[rule].patterns();
         let mut strength = 0;
         while strength < patterns.len() {
-            count += patterns[strength].1.len();
+            count += patterns[strength].2.len();
             strength += 1;
         }
         rule += 1;
@@ -61,7 +63,8 @@ const fn bucket(hash: u32) -> usize {
 
 #[allow(clippy::cast_possible_truncation)] // A test compares both counts with u16::MAX.
 const fn build() -> Index {
-    let empty = Pattern { text: "", strength: Strength::Vague, rule: 0, hash: 0, next: 0 };
+    let empty =
+        Pattern { text: "", strength: Strength::Vague, strength_at_start: Strength::Vague, rule: 0, hash: 0, next: 0 };
     let mut index = Index { patterns: [empty; COUNT], heads: [0; BUCKETS] };
     let (mut count, mut rule) = (0, 0);
     while rule < RULES.len() {
@@ -69,12 +72,18 @@ const fn build() -> Index {
         let mut strength = 0;
         while strength < patterns.len() {
             let mut at = 0;
-            while at < patterns[strength].1.len() {
-                let text = patterns[strength].1[at];
+            while at < patterns[strength].2.len() {
+                let text = patterns[strength].2[at];
                 let hash = first_word_hash(text.as_bytes());
                 let head = &mut index.heads[bucket(hash)];
-                index.patterns[count] =
-                    Pattern { text, strength: patterns[strength].0, rule: rule as u16, hash, next: *head };
+                index.patterns[count] = Pattern {
+                    text,
+                    strength: patterns[strength].0,
+                    strength_at_start: patterns[strength].1,
+                    rule: rule as u16,
+                    hash,
+                    next: *head,
+                };
                 count += 1;
                 *head = count as u16;
                 at += 1;
@@ -124,6 +133,14 @@ mod tests {
             }
         }
         assert!(COUNT < usize::from(u16::MAX) && RULES.len() < usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn no_code_is_a_word_of_every_day() {
+        for pattern in INDEX.patterns.iter().filter(|pattern| pattern.strength == Strength::Code) {
+            let has_inner_capital = pattern.text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+            assert!(has_inner_capital || pattern.text == "Throttling", "{:?} is a phrase", pattern.text);
+        }
     }
 
     #[test]

@@ -35,7 +35,6 @@ impl Reason {
         RULES.iter().find(|rule| rule.reason == name).map(|rule| Self(rule))
     }
 
-
     /// The name: CamelCase ASCII letters, at most 32.
     pub const fn as_str(self) -> &'static str {
         self.0.reason

@@ -40,7 +40,8 @@ pub(super) fn scan(text: &str) -> Option<Match> {
         }
         let mut is_known_code = false;
         for pattern in candidates(hash) {
-            let found = Match { strength: pattern.strength, rule: pattern.rule };
+            let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
+            let found = Match { strength, rule: pattern.rule };
             // What cannot improve the result need not be compared.
             let is_single = pattern.text.len() == at - start;
             if (is_single || best.is_none_or(|best| found < best)) && fits(pattern, bytes, start) {
@@ -95,6 +96,13 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
         return None;
     }
     let bare = ["Exception", "Error", "Fault"].iter().find_map(|end| strip_end(word, end)).unwrap_or(word);
+    if bare.len() < word.len() {
+        let hash = bare.iter().fold(HASH_START, |hash, byte| hash_step(hash, *byte));
+        let is_listed = |pattern: &&Pattern| pattern.text.as_bytes().eq_ignore_ascii_case(bare);
+        if let Some(listed) = candidates(hash).find(is_listed) {
+            return Some(Match { strength: listed.strength, rule: listed.rule });
+        }
+    }
     let found = FAMILIES.iter().find(|family| {
         let begins =
             bare.get(..family.prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(family.prefix.as_bytes()));
@@ -154,6 +162,7 @@ mod tests {
             ("MalformedFooException", "RequestInvalid"),
             ("invalidation", ""),
             ("Invalidation", ""),
+            ("TooManyLoadBalancersException", "LoadBalancerQuotaExceeded"),
             ("ConcurrentModificationFooException", "OperationInProgress"),
         ] {
             assert_eq!(reason(text), expected, "{text}");
@@ -167,6 +176,8 @@ mod tests {
     fn the_stronger_match_wins_and_among_equals_the_earlier_rule() {
         assert_eq!(reason("InvalidParameterValueException: EC2 Error Code: RequestLimitExceeded"), "Throttled");
         assert_eq!(reason("access denied after connection refused"), "AccessDenied");
+        assert_eq!(reason("Unsupported block type: \"throttling\""), "ModuleInvalid");
+        assert_eq!(reason("throttling: unsupported block type"), "Throttled");
         assert_eq!(reason("execution halted VpcLimitExceeded"), "OperationInterrupted");
     }
 }

@@ -101,7 +101,7 @@ impl Reader {
         if nested {
             return;
         }
-        if let Some(summary) = line.strip_prefix("Error: ") {
+        if let Some(summary) = line.strip_prefix("Error: ").filter(|_| !self.goes_on()) {
             if !self.marked {
                 // What stood before was a preamble.
                 self.result.text.clear();
@@ -133,6 +133,15 @@ impl Reader {
             Part::Code | Part::Lock => self.part = Part::Error,
             Part::Preamble | Part::Error => self.content(line),
         }
+    }
+
+    /// Whether the error so far ends in words behind which the AWS provider prints the cause, as an
+    /// `Error:` of its own.
+    fn goes_on(&self) -> bool {
+        const INTRODUCTIONS: [&str; 2] =
+            ["for more information about providing credentials.", "The role ARN is not valid"];
+        let text = self.result.text.get(self.start..).unwrap_or_default();
+        self.marked && INTRODUCTIONS.iter().any(|introduction| text.ends_with(introduction))
     }
 
     fn content(&mut self, line: &str) {
@@ -329,6 +338,14 @@ mod tests {
         let text = "Error: InUse: exists\n{\n  RespMetadata: {\n    RequestID: \"1\"\n  },\n  Message_: \"exists\"\n}\n\nmore\n";
         assert_eq!(bodies(text), ["InUse: exists: more"]);
         assert_eq!(bodies("Error: a\n... omitting 12345 bytes ...\nb\n"), ["a b"]);
+    }
+
+    #[test]
+    fn a_cause_that_the_provider_prints_as_an_error_belongs_to_its_error() {
+        let text = "Error: No valid credential sources found\n\nPlease see x\nfor more information about providing credentials.\n\n\
+            Error: failed to refresh\n\n\nError: other\n";
+        let first = "No valid credential sources found: Please see x for more information about providing credentials. Error: failed to refresh";
+        assert_eq!(bodies(text), [first, "other"]);
     }
 
     #[test]

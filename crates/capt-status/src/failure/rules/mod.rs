@@ -53,6 +53,7 @@ pub(super) struct Rule {
     decisive: &'static [&'static str],
     causes: &'static [&'static str],
     codes: &'static [&'static str],
+    summaries: &'static [&'static str],
     texts: &'static [&'static str],
     vague: &'static [&'static str],
 }
@@ -67,6 +68,7 @@ impl Rule {
             decisive: &[],
             causes: &[],
             codes: &[],
+            summaries: &[],
             texts: &[],
             vague: &[],
         }
@@ -92,6 +94,12 @@ impl Rule {
         self
     }
 
+    /// Summaries of terraform: a cause where an error begins with them, else a text.
+    const fn summaries(mut self, phrases: &'static [&'static str]) -> Self {
+        self.summaries = phrases;
+        self
+    }
+
     const fn texts(mut self, phrases: &'static [&'static str]) -> Self {
         self.texts = phrases;
         self
@@ -102,14 +110,15 @@ impl Rule {
         self
     }
 
-    /// What points to this rule, by strength.
-    pub(super) const fn patterns(&self) -> [(Strength, &'static [&'static str]); 5] {
+    /// What points to this rule: how strong it is, and how strong where the error begins with it.
+    pub(super) const fn patterns(&self) -> [(Strength, Strength, &'static [&'static str]); 6] {
         [
-            (Strength::Decisive, self.decisive),
-            (Strength::Cause, self.causes),
-            (Strength::Code, self.codes),
-            (Strength::Text, self.texts),
-            (Strength::Vague, self.vague),
+            (Strength::Decisive, Strength::Decisive, self.decisive),
+            (Strength::Cause, Strength::Cause, self.causes),
+            (Strength::Code, Strength::Code, self.codes),
+            (Strength::Text, Strength::Cause, self.summaries),
+            (Strength::Text, Strength::Text, self.texts),
+            (Strength::Vague, Strength::Vague, self.vague),
         ]
     }
 }

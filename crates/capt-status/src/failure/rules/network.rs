@@ -271,7 +271,7 @@ pub(super) const RULES: &[Rule] = &[
         "exceeded wait attempts",
     ]),
     Rule::new(Transient, "RequestTimedOut", "Wait: there was no answer in time.")
-        .codes(&["RequestTimeout", "RequestTimeoutException", "RequestCanceled", "GatewayTimeout", "Timeout", "ServerTimeout"])
+        .codes(&["RequestTimeout", "RequestTimeoutException", "RequestCanceled", "GatewayTimeout", "ServerTimeout"])
         .texts(&["context deadline exceeded", "deadline exceeded", "request timed out", "request timeout", "read timeout", "statuscode: 408", "timeout exceeded", "timeout expired"])
-        .vague(&["timed out", "exceeded maximum number of attempts"]),
+        .vague(&["timed out", "timeout", "exceeded maximum number of attempts"]),
 ];

@@ -115,8 +115,8 @@ pub(super) const RULES: &[Rule] = &[
         "IamQuotaExceeded",
         "Delete unused roles, policies or profiles, or raise the IAM quota that the message names; it goes on by itself afterwards.",
     )
-    .codes(&["IamLimitExceeded"])
-    .texts(&["cannot exceed quota for"]),
+    .causes(&["cannot exceed quota for"])
+    .codes(&["IamLimitExceeded"]),
     Rule::new(
         Quota,
         "StorageQuotaExceeded",

@@ -1,3 +1,4 @@
 //! Tests of the whole way from a message to its meaning.
 
+mod corpus;
 mod given;
