@@ -37,6 +37,16 @@ fn the_transition_time_moves_only_with_the_status() {
 }
 
 #[test]
+fn a_new_generation_is_something_new_to_say() {
+    let verdict = || Verdict::new("Ready", true, "Ready", "");
+    let mut conditions = merge(&[], vec![verdict()], 1, Time::from_unix(10));
+    assert!(is_told(&conditions, &[verdict()], 1));
+    assert!(!is_told(&conditions, &[verdict()], 2));
+    assert!(set(&mut conditions, verdict(), 2, Time::from_unix(20)));
+    assert_eq!((conditions[0].observed_generation, conditions[0].last_transition_time), (Some(2), Time::from_unix(10)));
+}
+
+#[test]
 fn a_clock_that_went_back_moves_no_transition_time_back() {
     let before = [stored("Ready", ConditionStatus::False, 30)];
     let after = merge(&before, vec![Verdict::new("Ready", true, "Ready", "")], 1, Time::from_unix(20));

@@ -53,6 +53,16 @@ fn the_earliest_of_many_is_looked_at_next() {
 }
 
 #[test]
+fn the_next_look_is_neither_at_once_nor_too_late() {
+    for (at, wait) in [(-5, 1), (0, 1), (1, 1), (2, 2), (30, 30), (31, 30)] {
+        let now = Time::from_unix(100);
+        let wanted = requeue(Time::from_unix(100 + at), now, Span::from_seconds(30));
+        assert_eq!(wanted.as_seconds(), wait, "in {at} s");
+        assert_eq!(requeue(Time::from_unix(100 + at), now, Span::ZERO), Span::from_seconds(1));
+    }
+}
+
+#[test]
 fn a_pause_stops_it_from_when_it_started() {
     // started, paused, resumed, stood still for
     for (started, paused, resumed, stood) in [(0, 10, 40, 30), (20, 10, 40, 20), (50, 10, 40, 0), (0, 10, 5, 0)] {

@@ -134,13 +134,21 @@ func aggregates(n int) {
 	for range n {
 		var sources []*holder
 		var described []object
-		for i := range random.Intn(12) {
-			source := &holder{TypeMeta: metav1.TypeMeta{Kind: pick("Machine", "Machine", "Machine", "MachinePolicy", "Ingress")},
+		// Few messages and kinds make long lists of names, many make long lists of messages.
+		said := some([]string{"", "disk is full", "no network", "two\nlines", "* a: b", "late"}, pick(0.2, 0.5, 0.9))
+		said = append(said, "down")
+		well := random.Intn(5) == 0
+		kinds := append(some([]string{"MachinePolicy", "Ingress"}, 0.4), "Machine")
+		for i := range random.Intn(16) {
+			source := &holder{TypeMeta: metav1.TypeMeta{Kind: pick(kinds...)},
 				name: fmt.Sprintf("%s%d", pick("a", "b"), i)}
 			source.first = source.Kind == "Machine" && random.Intn(4) == 0
-			if random.Intn(8) > 0 {
+			if well || random.Intn(8) > 0 {
 				one := condition("Ready")
-				one.Message = pick("", "disk is full", "disk is full", "no network", "two\nlines", "* a: b", "late")
+				one.Message = pick(said...)
+				if well {
+					one.Status = metav1.ConditionTrue
+				}
 				source.conditions = []metav1.Condition{one}
 			}
 			sources = append(sources, source)
@@ -223,7 +231,7 @@ func names(n int) {
 	for range n {
 		var text strings.Builder
 		for range random.Intn(7) {
-			text.WriteString(pick("a", "B", "7", ".", "-", "_", "/", ",", ":", " ", "\n", "é"))
+			text.WriteString(pick("a", "B", "7", "a", "b", "C", "a.", "b/", ".", "-", "_", "/", ",", ":", " ", "\n", "é"))
 		}
 		emit(object{"op": "names", "text": text.String(), "type": kind.MatchString(text.String()), "reason": reason.MatchString(text.String())})
 	}
