@@ -32,6 +32,10 @@ pub enum Command {
     ///
     /// Exits with 0 if there is nothing to write, 2 if there is, 1 on bad input or usage.
     Plan(PlanArgs),
+    /// Prints what an error message means: class, reason, short message and what to do.
+    ///
+    /// Takes the message, or a Workspace as YAML or JSON, whose condition Synced it then is.
+    Classify(ClassifyArgs),
     /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
     Crds,
 }
@@ -85,6 +89,17 @@ pub struct PlanArgs {
     pub output: OutputFormat,
 }
 
+/// Flags of `classify`.
+#[derive(Debug, Args)]
+pub struct ClassifyArgs {
+    /// File with the message or the Workspace [default: the standard input].
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output: OutputFormat,
+}
+
 /// API in which new Workspaces are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum WorkspaceApiChoice {
@@ -107,7 +122,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Form of the output of `plan`.
+/// Form of the output of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// For people.

@@ -11,6 +11,7 @@
 
 pub mod cache;
 pub mod causes;
+pub mod classify;
 pub mod cli;
 pub mod connection;
 pub mod crds;
@@ -64,6 +65,9 @@ pub enum Error {
     /// Of `plan`.
     #[error(transparent)]
     Plan(#[from] plan_command::Error),
+    /// Of `classify`.
+    #[error(transparent)]
+    Classify(#[from] classify::Error),
     /// Of `crds`.
     #[error(transparent)]
     Crds(#[from] crds::Error),
@@ -76,10 +80,10 @@ impl Error {
     /// Whether the reader of our output is gone, as in `| head`; that is its business.
     fn is_closed_pipe(&self) -> bool {
         match self {
-            Self::Plan(plan_command::Error::Output(error)) | Self::Crds(crds::Error::Output(error)) => {
-                error.kind() == ErrorKind::BrokenPipe
-            }
-            Self::Plan(_) | Self::Crds(_) | Self::Run(_) => false,
+            Self::Plan(plan_command::Error::Output(error))
+            | Self::Classify(classify::Error::Output(error))
+            | Self::Crds(crds::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
+            Self::Plan(_) | Self::Classify(_) | Self::Crds(_) | Self::Run(_) => false,
         }
     }
 }
@@ -99,6 +103,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     let result = match cli.command {
         Command::Run(args) => run::command(args).map(|()| OK).map_err(Error::from),
         Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
+        Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
     };
     match result {
