@@ -26,6 +26,13 @@
 //! assert_eq!(failure.stage, Some(Stage::Create));
 //! ```
 
+// Each rule of a table and each shape of an identifier stands alone, also where two of them end alike.
+#![allow(clippy::if_same_then_else, clippy::collapsible_if, clippy::single_match_else)]
+// The index of the rules is made by the compiler and lives in read-only memory.
+#![allow(clippy::large_stack_arrays)]
+#![allow(clippy::struct_field_names)] // segments are what they are called
+#![cfg_attr(test, allow(clippy::format_collect))] // clearer than a fold, and only in tests
+
 mod class;
 pub mod decode;
 mod gzip;
