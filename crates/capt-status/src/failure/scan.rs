@@ -106,7 +106,7 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
     let found = FAMILIES.iter().find(|family| {
         let begins =
             bare.get(..family.prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(family.prefix.as_bytes()));
-        let is_longer = bare.len() > family.prefix.len() + family.suffix.len() || !family.suffix.is_empty();
+        let is_longer = word.len() > family.prefix.len() || !family.suffix.is_empty();
         // `Invalid` begins a code only if a capital follows; in lower case a prefix proves nothing.
         let is_prefix = family.prefix.is_empty()
             || (is_camel && bare.get(family.prefix.len()).is_none_or(u8::is_ascii_uppercase))

@@ -2,7 +2,7 @@
 
 use super::{Strength, position};
 
-/// Codes that begin with `prefix`, end in `suffix` and are longer than both.
+/// Codes that begin with `prefix` and end in `suffix`.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) prefix: &'static str,
@@ -30,9 +30,11 @@ pub(crate) static FAMILIES: &[Family] = &[
     family("", "Throttled", Code, "Throttled"),
     family("", "Throttling", Code, "Throttled"),
     family("TooManyRequests", "", Code, "Throttled"),
+    family("", "DeadlineExceeded", Code, "RequestTimedOut"),
     family("", "LimitExceeded", Code, "QuotaExceeded"),
     family("", "QuotaExceeded", Code, "QuotaExceeded"),
     family("", "CountExceeded", Code, "QuotaExceeded"),
+    family("", "Exceeded", Vague, "QuotaExceeded"),
     family("", "LimitReached", Code, "QuotaExceeded"),
     family("TooMany", "", Code, "QuotaExceeded"),
     family("", "AccessDenied", Code, "AccessDenied"),
@@ -48,6 +50,8 @@ pub(crate) static FAMILIES: &[Family] = &[
     family("Insufficient", "Capacity", Code, "CapacityUnavailable"),
     family("ConcurrentModification", "", Code, "OperationInProgress"),
     family("ConcurrentUpdate", "", Code, "OperationInProgress"),
+    family("OptimisticLock", "", Code, "OperationInProgress"),
+    family("Incorrect", "State", Vague, "OperationInProgress"),
     family("", "InProgress", Code, "OperationInProgress"),
     family("InternalService", "", Code, "ServiceUnavailable"),
     family("InternalServer", "", Code, "ServiceUnavailable"),

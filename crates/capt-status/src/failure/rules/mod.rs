@@ -12,13 +12,16 @@
 //! OpenTofu, of their AWS, Kubernetes and Helm providers, of crossplane-runtime and
 //! provider-terraform, of git, and of Go's net, net/http and crypto packages.
 
-mod config;
 mod families;
+mod kubernetes;
 mod lock;
+mod module;
 mod network;
 mod outcome;
 mod permission;
 mod quota;
+mod request;
+mod source;
 mod throttle;
 mod unknown;
 
@@ -125,14 +128,17 @@ impl Rule {
 
 /// The decision order: first what is no error of an API at all, then the classes, the specific before
 /// the general.
-const GROUPS: [&[Rule]; 8] = [
+const GROUPS: [&[Rule]; 11] = [
     outcome::RULES,
     quota::RULES,
     throttle::RULES,
     permission::RULES,
     network::RULES,
     lock::RULES,
-    config::RULES,
+    source::RULES,
+    kubernetes::RULES,
+    request::RULES,
+    module::RULES,
     unknown::RULES,
 ];
 

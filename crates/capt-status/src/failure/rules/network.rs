@@ -30,7 +30,11 @@ pub(super) const RULES: &[Rule] = &[
     )
     .causes(&["text file busy", "timeout while waiting for plugin to start"]),
     Rule::new(Transient, "CapacityUnavailable", "Wait, or allow more instance types and availability zones: AWS has no free capacity here now.")
-        .causes(&["do not have sufficient .. capacity", "does not have sufficient .. capacity", "insufficient capacity"])
+        .causes(&[
+            "do not have sufficient .. capacity",
+            "does not have sufficient .. capacity",
+            "insufficient capacity",
+        ])
         .codes(&[
             "InsufficientInstanceCapacity",
             "InsufficientCapacity",
@@ -43,9 +47,20 @@ pub(super) const RULES: &[Rule] = &[
             "SpotMaxPriceTooLow",
             "CapacityNotAvailable",
         ])
-        .texts(&["no spot capacity available", "not enough capacity", "capacity is not available", "capacity constraints", "out of capacity"]),
+        .texts(&[
+            "no spot capacity available",
+            "not enough capacity",
+            "capacity is not available",
+            "capacity constraints",
+            "out of capacity",
+        ]),
     Rule::new(Transient, "AccountValidationPending", "Wait: AWS checks the account, which takes up to four hours.")
-        .causes(&["request for accessing resources .. is being validated", "account is being verified", "account is currently being verified", "is being validated"])
+        .causes(&[
+            "request for accessing resources .. is being validated",
+            "account is being verified",
+            "account is currently being verified",
+            "is being validated",
+        ])
         .codes(&["PendingVerification"]),
     Rule::new(
         Transient,
@@ -75,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         "scheduled for deletion",
     ])
     .codes(&[
-        "OperationAborted",
+        "ResourceContention", "ResourceContentionFault", "PendingModificationException", "OperationAborted",
         "OperationInProgress",
         "OperationInProgressException",
         "ConcurrentModification",
@@ -97,8 +112,30 @@ pub(super) const RULES: &[Rule] = &[
         "RouteAlreadyBeingModified",
         "FinalizingException",
     ])
-    .texts(&["in progress", "being deleted", "being terminated", "being updated", "being modified", "is pending", "not ready yet", "not yet ready", "is not ready", "not in the active state", "must be in active", "must be active"])
-    .vague(&["try again", "try again later", "retry later", "ConflictException", "statuscode: 409", "status code: 409"]),
+    .texts(&[
+        "pending update",
+        "pending modification",
+        "in progress",
+        "being deleted",
+        "being terminated",
+        "being updated",
+        "being modified",
+        "is pending",
+        "not ready yet",
+        "not yet ready",
+        "is not ready",
+        "not in the active state",
+        "must be in active",
+        "must be active",
+    ])
+    .vague(&[
+        "try again",
+        "try again later",
+        "retry later",
+        "ConflictException",
+        "statuscode: 409",
+        "status code: 409",
+    ]),
     Rule::new(
         Transient,
         "HostNotFound",
@@ -142,7 +179,6 @@ pub(super) const RULES: &[Rule] = &[
         "broken pipe",
         "unexpected eof",
         "early eof",
-        "error reading from server: eof",
         "tls handshake timeout",
         "remote error: tls: handshake failure",
         "gnutls_handshake",
@@ -157,7 +193,6 @@ pub(super) const RULES: &[Rule] = &[
         "couldn't connect to server",
         "server sent goaway",
         "server closed idle connection",
-        "transport is closing",
         "client connection force closed",
         "stream error: stream id",
         "client.timeout exceeded",
@@ -167,13 +202,28 @@ pub(super) const RULES: &[Rule] = &[
         "operation timed out",
         "could not connect to",
     ])
-    .vague(&["eof", "send request failed", "request send failed", "dial tcp", "proxyconnect tcp", "statuscode: 0", "cannot be reached", "unreachable", "could not retrieve the list of available versions"]),
+    .vague(&[
+        "eof",
+        "send request failed",
+        "request send failed",
+        "dial tcp",
+        "proxyconnect tcp",
+        "statuscode: 0",
+        "cannot be reached",
+        "unreachable",
+        "could not retrieve the list of available versions",
+    ]),
     Rule::new(
         Transient,
         "ServiceUnavailable",
         "Wait: the service has a fault of its own; look at its status page if that takes long.",
     )
-    .causes(&["etcdserver: leader changed", "etcdserver: request timed out", "storage is (re)initializing", "currently unable to handle the request"])
+    .causes(&[
+        "etcdserver: leader changed",
+        "etcdserver: request timed out",
+        "storage is (re)initializing",
+        "currently unable to handle the request",
+    ])
     .codes(&[
         "InternalError",
         "InternalFailure",
@@ -257,7 +307,11 @@ pub(super) const RULES: &[Rule] = &[
         "WaitTimedOut",
         "Wait: the resource was not ready in the time that its provider allows; the next attempt goes on.",
     )
-    .causes(&["timeout while waiting for state to become", "timed out waiting for the condition", "timeout while waiting for resource to be gone"])
+    .causes(&[
+        "timeout while waiting for state to become",
+        "timed out waiting for the condition",
+        "timeout while waiting for resource to be gone",
+    ])
     .codes(&["InsufficientNumberOfReplicas", "ProgressDeadlineExceeded"])
     .texts(&[
         "timeout while waiting for",
@@ -271,7 +325,23 @@ pub(super) const RULES: &[Rule] = &[
         "exceeded wait attempts",
     ]),
     Rule::new(Transient, "RequestTimedOut", "Wait: there was no answer in time.")
-        .codes(&["RequestTimeout", "RequestTimeoutException", "RequestCanceled", "GatewayTimeout", "ServerTimeout"])
-        .texts(&["context deadline exceeded", "deadline exceeded", "request timed out", "request timeout", "read timeout", "statuscode: 408", "timeout exceeded", "timeout expired"])
+        .codes(&[
+            "RequestTimeout",
+            "RequestTimeoutException",
+            "RequestCanceled",
+            "GatewayTimeout",
+            "ServerTimeout",
+        ])
+        .texts(&[
+            "unable to return a response in the time allotted",
+            "context deadline exceeded",
+            "deadline exceeded",
+            "request timed out",
+            "request timeout",
+            "read timeout",
+            "statuscode: 408",
+            "timeout exceeded",
+            "timeout expired",
+        ])
         .vague(&["timed out", "timeout", "exceeded maximum number of attempts"]),
 ];

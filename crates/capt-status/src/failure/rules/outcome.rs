@@ -99,5 +99,10 @@ pub(super) const RULES: &[Rule] = &[
         "cannot extract from secret key when none specified",
     ]),
     Rule::new(Transient, "SourceNotReady", "Wait until Flux has fetched the source; look at it if that takes long.")
-        .causes(&["artefact for .. is not ready", "artifact for .. is not ready", "artifact .. not ready", "source is not ready"]),
+        .causes(&[
+            "artefact for .. is not ready",
+            "artifact for .. is not ready",
+            "artifact .. not ready",
+            "source is not ready",
+        ]),
 ];

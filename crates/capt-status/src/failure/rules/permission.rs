@@ -10,10 +10,17 @@ pub(super) const RULES: &[Rule] = &[
         "Give the provider credentials: a ProviderConfig with a Secret, or a service account with an IAM role.",
     )
     // The metadata service that nobody answers for is how absent credentials look on EC2 and in pods.
-    .causes(&["no ec2 imds role found", "ec2imds: getmetadata", "ec2imds", "169.254.169.254", "169.254.170.2", "169.254.170.23"])
+    .causes(&[
+        "no ec2 imds role found",
+        "ec2imds: getmetadata",
+        "ec2imds",
+        "169.254.169.254",
+        "169.254.170.2",
+        "169.254.170.23",
+    ])
     .codes(&["NoCredentialProviders", "NoCredentialsError", "CredentialsNotLoaded"])
     .texts(&[
-        "unable to locate credentials",
+        "getting credentials: exec", "unable to locate credentials",
         "could not find default credentials",
         "no credentials were found",
         "static credentials are empty",
@@ -74,8 +81,18 @@ pub(super) const RULES: &[Rule] = &[
         "KmsKeyUnusable",
         "Let the key policy grant the service role (or the Auto Scaling service-linked role) the use of the KMS key.",
     )
-    .causes(&["client.internalerror", "kms key .. access", "kms: .. accessdenied", "does not have access to the kms key"])
-    .codes(&["KMSAccessDeniedException", "KmsAccessDenied", "KMS.AccessDeniedException", "InaccessibleEncryptionKey"]),
+    .causes(&[
+        "client.internalerror",
+        "kms key .. access",
+        "kms: .. accessdenied",
+        "does not have access to the kms key",
+    ])
+    .codes(&[
+        "KMSAccessDeniedException",
+        "KmsAccessDenied",
+        "KMS.AccessDeniedException",
+        "InaccessibleEncryptionKey",
+    ]),
     Rule::new(
         Permission,
         "CredentialsExpired",
@@ -136,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
         "Give the provider credentials for the module, chart or image source (git-credentials, SSH key, registry token).",
     )
     .causes(&[
-        "could not read username",
+        "you may not have access", "private key will be ignored", "access to the resource is denied", "could not read username",
         "could not read password",
         "terminal prompts disabled",
         "permission denied (publickey",
@@ -174,7 +191,12 @@ pub(super) const RULES: &[Rule] = &[
         "KubernetesForbidden",
         "Grant the user or service account that the message names a Role with this verb and resource.",
     )
-    .texts(&["is forbidden: user", "forbidden: user", "is attempting to grant rbac permissions not currently held", "cannot .. in api group"]),
+    .texts(&[
+        "is forbidden: user",
+        "forbidden: user",
+        "is attempting to grant rbac permissions not currently held",
+        "cannot .. in api group",
+    ]),
     Rule::new(
         Permission,
         "SubscriptionMissing",
@@ -187,8 +209,20 @@ pub(super) const RULES: &[Rule] = &[
         "AccountBlocked",
         "Ask AWS Support: the account is blocked or suspended, or the region is not enabled for it.",
     )
-    .codes(&["AccountProblem", "InactiveAccount", "AccountDisabled", "AllAccessDisabled", "RegionDisabledException"])
-    .texts(&["account is currently blocked", "account is suspended", "account is closed", "region is not enabled", "not enabled in this region"]),
+    .codes(&[
+        "AccountProblem",
+        "InactiveAccount",
+        "AccountDisabled",
+        "AllAccessDisabled",
+        "RegionDisabledException",
+    ])
+    .texts(&[
+        "account is currently blocked",
+        "account is suspended",
+        "account is closed",
+        "region is not enabled",
+        "not enabled in this region",
+    ]),
     Rule::new(
         Permission,
         "AccessDenied",

@@ -109,7 +109,13 @@ pub(super) const RULES: &[Rule] = &[
         "Delete unused EKS clusters or node groups, or raise their quota; it goes on by itself afterwards.",
     )
     .codes(&["ResourceLimitExceededException"])
-    .texts(&["cluster limit exceeded", "clusters limit exceeded", "nodegroup limit exceeded", "nodegroups limit exceeded", "maximum number of clusters"]),
+    .texts(&[
+        "cluster limit exceeded",
+        "clusters limit exceeded",
+        "nodegroup limit exceeded",
+        "nodegroups limit exceeded",
+        "maximum number of clusters",
+    ]),
     Rule::new(
         Quota,
         "IamQuotaExceeded",
@@ -160,7 +166,7 @@ pub(super) const RULES: &[Rule] = &[
         "MaximumNumberOfResources",
     ])
     .texts(&[
-        "quota exceeded",
+        "exceed the limit", "exceed the quota", "exceed your quota", "exceed your limit", "storage limit exceeded", "quota exceeded",
         "exceeded quota",
         "exceeds quota",
         "exceeds the quota",
@@ -199,5 +205,5 @@ pub(super) const RULES: &[Rule] = &[
         "request a quota increase",
         "account limit",
         "account-level limit",
-    ]),
-];
+    ]).vague(&["limit exceeded", "limits exceeded"]),
+    ];

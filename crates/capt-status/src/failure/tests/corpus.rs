@@ -101,6 +101,19 @@ fn every_message_is_understood_in_every_form() {
     assert!(count >= 600 && entries().len() >= 190, "{count} messages of {} entries", entries().len());
 }
 
+/// `Class|message`, mostly in the form of old releases.
+#[test]
+fn messages_of_one_line_are_in_the_right_class() {
+    let lines = include_str!("corpus/one_line.txt").lines();
+    let wrong: Vec<String> = lines
+        .map(|line| line.split_once('|').unwrap())
+        .map(|(class, message)| (class, message, classify(message)))
+        .filter(|(class, _, failure)| failure.class.as_str() != *class)
+        .map(|(class, message, failure)| format!("{class}, not {} {}: {message}", failure.class, failure.reason))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn the_messages_cover_nearly_every_reason() {
     let seen: BTreeSet<&str> = entries().iter().map(|entry| entry.reason.as_str()).collect();
