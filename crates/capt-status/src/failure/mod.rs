@@ -47,7 +47,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use alloc::string::String;
+use alloc::{borrow::Cow, string::String};
 
 pub use class::{Class, Stage};
 pub use reason::Reason;
@@ -82,12 +82,15 @@ pub fn classify(message: &str) -> Failure {
     let unpacked = unpack(rest);
     let shell = cause(&unpacked.shell);
     let (text, fallback) = match &unpacked.log {
-        Log::Absent => (shell, if rest.trim().is_empty() { NO_MESSAGE } else { UNRECOGNISED }),
-        Log::Empty => (shell, KILLED),
-        Log::Unreadable => (shell, UNREADABLE),
-        Log::Text { text, complete: _ } => (text.as_str(), UNRECOGNISED),
+        Log::Absent if rest.trim().is_empty() => (Cow::Borrowed(shell), NO_MESSAGE),
+        Log::Absent => (Cow::Borrowed(shell), UNRECOGNISED),
+        Log::Empty => (Cow::Borrowed(shell), KILLED),
+        Log::Unreadable => (Cow::Borrowed(shell), UNREADABLE),
+        Log::Text { text, complete: true } => (Cow::Borrowed(text.as_str()), UNRECOGNISED),
+        // What is lost of the log may be what the summary says.
+        Log::Text { text, complete: false } => (Cow::Owned(["Error: ", shell, "\n\n", text].concat()), UNRECOGNISED),
     };
-    let segments = Segments::read(text);
+    let segments = Segments::read(&text);
     if let Some(found) = Found::best(&segments) {
         return found.into_failure(&segments, stage, fallback);
     }
@@ -190,12 +193,9 @@ impl<'a> Found<'a> {
 
 /// Whether an error only announces others.
 fn is_wrapper(text: &str) -> bool {
-    const WRAPPERS: [&str; 3] = [
-        "Terraform encountered problems during initiali",
-        "OpenTofu encountered problems during initiali",
-        "Invalid configuration: ",
-    ];
-    WRAPPERS.iter().take(2).any(|wrapper| text.starts_with(wrapper))
+    ["Terraform encountered problems during initiali", "OpenTofu encountered problems during initiali"]
+        .iter()
+        .any(|wrapper| text.starts_with(wrapper))
 }
 
 fn failure(reason: &str, stage: Option<Stage>, message: &str) -> Failure {

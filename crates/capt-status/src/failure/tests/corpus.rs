@@ -78,6 +78,13 @@ impl Entry {
     }
 }
 
+/// Every message in every form, with its class.
+pub(super) fn classes_and_messages() -> Vec<(String, String)> {
+    let messages =
+        |entry: Entry| entry.messages().into_iter().map(move |message| (entry.class.as_str().to_owned(), message));
+    entries().into_iter().flat_map(messages).collect()
+}
+
 #[test]
 fn every_message_is_understood_in_every_form() {
     let (mut wrong, mut count) = (Vec::new(), 0);
