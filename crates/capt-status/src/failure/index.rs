@@ -6,20 +6,24 @@ use super::rules::{RULES, Strength};
 /// One code or phrase of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pattern {
-    /// The code or phrase, with ` .. ` for a gap.
-    pub(super) text: &'static str,
+    /// The code or phrase, or the part of it before its gap.
+    pub(super) head: &'static str,
+    /// What follows the gap; empty if there is none.
+    pub(super) tail: &'static str,
     pub(super) strength: Strength,
     /// How strong it is where the error begins with it.
     pub(super) strength_at_start: Strength,
     /// Place of its rule.
     pub(super) rule: u16,
-    /// Hash of the first word.
+    /// Hash of the first word and, where there is more, of the next two bytes: many phrases begin
+    /// with the same word.
     hash: u32,
     /// The next pattern with the same bucket, from 1; 0 ends.
     next: u16,
 }
 
-const BUCKETS: usize = 2048;
+const BUCKETS: usize = 4096;
+const GAP_MARK: &[u8] = b" .. ";
 
 /// How many patterns there are.
 pub(super) const COUNT: usize = {
@@ -63,8 +67,15 @@ const fn bucket(hash: u32) -> usize {
 
 #[allow(clippy::cast_possible_truncation)] // A test compares both counts with u16::MAX.
 const fn build() -> Index {
-    let empty =
-        Pattern { text: "", strength: Strength::Vague, strength_at_start: Strength::Vague, rule: 0, hash: 0, next: 0 };
+    let empty = Pattern {
+        head: "",
+        tail: "",
+        strength: Strength::Vague,
+        strength_at_start: Strength::Vague,
+        rule: 0,
+        hash: 0,
+        next: 0,
+    };
     let mut index = Index { patterns: [empty; COUNT], heads: [0; BUCKETS] };
     let (mut count, mut rule) = (0, 0);
     while rule < RULES.len() {
@@ -74,18 +85,20 @@ const fn build() -> Index {
             let mut at = 0;
             while at < patterns[strength].2.len() {
                 let text = patterns[strength].2[at];
-                let hash = first_word_hash(text.as_bytes());
-                let head = &mut index.heads[bucket(hash)];
+                let (head, tail) = split(text);
+                let hash = key(head.as_bytes());
+                let first = &mut index.heads[bucket(hash)];
                 index.patterns[count] = Pattern {
-                    text,
+                    head,
+                    tail,
                     strength: patterns[strength].0,
                     strength_at_start: patterns[strength].1,
                     rule: rule as u16,
                     hash,
-                    next: *head,
+                    next: *first,
                 };
                 count += 1;
-                *head = count as u16;
+                *first = count as u16;
                 at += 1;
             }
             strength += 1;
@@ -95,16 +108,37 @@ const fn build() -> Index {
     index
 }
 
-const fn first_word_hash(text: &[u8]) -> u32 {
-    let (mut hash, mut at) = (HASH_START, 0);
-    while at < text.len() && is_word(text[at]) {
-        hash = hash_step(hash, text[at]);
+/// A phrase as the part before its gap and the part behind it.
+const fn split(text: &'static str) -> (&'static str, &'static str) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at + GAP_MARK.len() <= bytes.len() {
+        if bytes[at] == GAP_MARK[0]
+            && bytes[at + 1] == GAP_MARK[1]
+            && bytes[at + 2] == GAP_MARK[2]
+            && bytes[at + 3] == GAP_MARK[3]
+        {
+            let (head, rest) = text.split_at(at);
+            return (head, rest.split_at(GAP_MARK.len()).1);
+        }
         at += 1;
+    }
+    (text, "")
+}
+
+const fn key(head: &[u8]) -> u32 {
+    let (mut hash, mut at) = (HASH_START, 0);
+    while at < head.len() && is_word(head[at]) {
+        hash = hash_step(hash, head[at]);
+        at += 1;
+    }
+    if at + 1 < head.len() {
+        hash = hash_step(hash_step(hash, head[at]), head[at + 1]);
     }
     hash
 }
 
-/// The patterns whose first word has this hash; the words themselves may differ.
+/// The patterns with this hash, of a word or of a word and the two bytes behind it; the words may differ.
 pub(super) fn candidates(hash: u32) -> impl Iterator<Item = &'static Pattern> {
     let mut next = INDEX.heads.get(bucket(hash)).copied().unwrap_or_default();
     core::iter::from_fn(move || {
@@ -126,10 +160,11 @@ mod tests {
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
         for pattern in &INDEX.patterns {
             let reason = RULES[usize::from(pattern.rule)].reason;
-            assert!(pattern.text.bytes().next().is_some_and(is_word), "{reason}: {:?}", pattern.text);
-            assert!(!pattern.text.contains("  ") && !pattern.text.contains('\n'), "{:?}", pattern.text);
-            if let Some(other) = seen.insert(pattern.text.to_ascii_lowercase(), reason) {
-                panic!("{:?} stands in {other} and in {reason}", pattern.text);
+            let text = [pattern.head, pattern.tail].join("|");
+            assert!(pattern.head.bytes().next().is_some_and(is_word), "{reason}: {text}");
+            assert!(!text.contains("  ") && !text.contains('\n') && !pattern.tail.contains(" .. "), "{text}");
+            if let Some(other) = seen.insert(text.to_ascii_lowercase(), reason) {
+                panic!("{text} stands in {other} and in {reason}");
             }
         }
         assert!(COUNT < usize::from(u16::MAX) && RULES.len() < usize::from(u16::MAX));
@@ -138,17 +173,16 @@ mod tests {
     #[test]
     fn no_code_is_a_word_of_every_day() {
         for pattern in INDEX.patterns.iter().filter(|pattern| pattern.strength == Strength::Code) {
-            let has_inner_capital = pattern.text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
-            assert!(has_inner_capital || pattern.text == "Throttling", "{:?} is a phrase", pattern.text);
+            let has_inner_capital = pattern.head.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+            assert!(has_inner_capital || pattern.head == "Throttling", "{:?} is a phrase", pattern.head);
         }
     }
 
     #[test]
     fn every_pattern_is_found_by_its_first_word() {
         for pattern in &INDEX.patterns {
-            let word = pattern.text.bytes().take_while(|byte| is_word(*byte)).map(|byte| byte.to_ascii_uppercase());
-            let hash = word.fold(HASH_START, hash_step);
-            assert!(candidates(hash).any(|found| core::ptr::eq(found, pattern)), "{:?}", pattern.text);
+            let head = pattern.head.to_ascii_uppercase();
+            assert!(candidates(key(head.as_bytes())).any(|found| core::ptr::eq(found, pattern)), "{head}");
         }
         assert_eq!(candidates(HASH_START).count(), 0);
     }
@@ -164,6 +198,6 @@ mod tests {
             }
             length
         });
-        assert!(longest.max().unwrap() < 100);
+        assert!(longest.max().unwrap() < 24);
     }
 }

@@ -7,7 +7,6 @@ use super::{
 
 /// How many bytes a gap in a phrase may span.
 pub(super) const GAP: usize = 100;
-const GAP_MARK: &str = " .. ";
 
 /// The best match in an error: how strong it is and the place of its rule. Lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,12 +37,17 @@ pub(super) fn scan(text: &str) -> Option<Match> {
             hash = hash_step(hash, *byte);
             at += 1;
         }
+        // A phrase is found by its first word and the two bytes behind it, a code by itself.
+        let longer = match bytes.get(at..at + 2) {
+            Some([first, second]) => Some(hash_step(hash_step(hash, *first), *second)),
+            Some(_) | None => None,
+        };
         let mut is_known_code = false;
-        for pattern in candidates(hash) {
+        for pattern in candidates(hash).chain(longer.into_iter().flat_map(candidates)) {
             let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
             let found = Match { strength, rule: pattern.rule };
             // What cannot improve the result need not be compared.
-            let is_single = pattern.text.len() == at - start;
+            let is_single = pattern.head.len() == at - start && pattern.tail.is_empty();
             if (is_single || best.is_none_or(|best| found < best)) && fits(pattern, bytes, start) {
                 is_known_code |= is_single;
                 best = Some(best.map_or(found, |best| best.min(found)));
@@ -61,26 +65,26 @@ pub(super) fn scan(text: &str) -> Option<Match> {
 
 /// Whether `pattern` stands at `start`, up to the end of a word.
 fn fits(pattern: &Pattern, text: &[u8], start: usize) -> bool {
-    let mut parts = pattern.text.split(GAP_MARK);
-    let Some(mut at) = parts.next().and_then(|part| end_of(part, text, start)) else { return false };
-    for part in parts {
-        // The part may follow at once, behind one blank.
-        let window = at..text.len().min(at + GAP);
-        match window.clone().find_map(|position| starts_word(text, position).then(|| end_of(part, text, position))?) {
-            Some(end) => at = end,
-            None => return false,
-        }
-    }
-    true
+    let Some(end) = end_of(pattern.head, text, start) else { return false };
+    let Some(first) = pattern.tail.bytes().next() else { return true };
+    // The tail may follow at once, behind one blank.
+    let window = text.get(end..text.len().min(end + GAP)).unwrap_or_default();
+    window
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| byte.eq_ignore_ascii_case(&first))
+        .any(|(at, _)| starts_word(text, end + at) && end_of(pattern.tail, text, end + at).is_some())
 }
 
 /// The end of `part` if it stands at `start`, without regard to case, and no word goes on behind it.
 fn end_of(part: &str, text: &[u8], start: usize) -> Option<usize> {
-    let end = start + part.len();
-    let ends_in_word = part.bytes().next_back().is_some_and(is_word);
-    let is_there = text.get(start..end)?.eq_ignore_ascii_case(part.as_bytes());
+    let (part, end) = (part.as_bytes(), start + part.len());
+    if !text.get(start..end)?.eq_ignore_ascii_case(part) {
+        return None;
+    }
+    let ends_in_word = part.last().is_some_and(|byte| is_word(*byte));
     let goes_on = ends_in_word && text.get(end).is_some_and(|byte| is_word(*byte));
-    (is_there && !goes_on).then_some(end)
+    (!goes_on).then_some(end)
 }
 
 fn starts_word(text: &[u8], at: usize) -> bool {
@@ -98,12 +102,14 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
     let bare = ["Exception", "Error", "Fault"].iter().find_map(|end| strip_end(word, end)).unwrap_or(word);
     if bare.len() < word.len() {
         let hash = bare.iter().fold(HASH_START, |hash, byte| hash_step(hash, *byte));
-        let is_listed = |pattern: &&Pattern| pattern.text.as_bytes().eq_ignore_ascii_case(bare);
+        let is_listed =
+            |pattern: &&Pattern| pattern.tail.is_empty() && pattern.head.as_bytes().eq_ignore_ascii_case(bare);
         if let Some(listed) = candidates(hash).find(is_listed) {
             return Some(Match { strength: listed.strength, rule: listed.rule });
         }
     }
-    let found = FAMILIES.iter().find(|family| {
+    let ends = (bare.first().map(u8::to_ascii_lowercase), bare.last().map(u8::to_ascii_lowercase));
+    let found = FAMILIES.iter().filter(|family| family.may_fit(ends)).find(|family| {
         let begins =
             bare.get(..family.prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(family.prefix.as_bytes()));
         let is_longer = word.len() > family.prefix.len() || !family.suffix.is_empty();

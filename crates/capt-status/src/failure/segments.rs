@@ -190,7 +190,8 @@ impl Reader {
             if text.len() > self.start {
                 text.push(' ');
             }
-            if word.contains(|character: char| character.is_control()) {
+            // 0xc2 begins the control characters above ASCII, and others.
+            if word.bytes().any(|byte| byte.is_ascii_control() || byte == 0xc2) {
                 push_plain(text, word);
             } else {
                 text.push_str(word);

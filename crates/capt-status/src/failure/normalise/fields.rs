@@ -58,7 +58,7 @@ impl Field {
                 return (is_name(word, &ALWAYS_SECRET) || is_name(word, &MAYBE_SECRET)).then_some(Self::SecretNext);
             }
         }
-        let (name, value) = word.split_at_checked(word.find(['=', ':'])?)?;
+        let (name, value) = word.split_at_checked(word.bytes().position(|byte| matches!(byte, b'=' | b':'))?)?;
         let (is_last, is_colon) = (value.len() == 1, value.starts_with(':'));
         let in_sentence = is_colon && is_last && !name.ends_with(['"', '\'']);
         if !is_name(name, &ALWAYS_SECRET) && (in_sentence || !is_name(name, &MAYBE_SECRET)) {
@@ -131,6 +131,10 @@ pub(super) fn request_id(word: &str, rest: &str) -> Option<usize> {
         return None;
     }
     let begins = |text: &str, name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let has_sign = word.bytes().any(|byte| byte == b':');
+    if !has_sign && !rest.trim_start().starts_with(['i', 'I']) {
+        return None;
+    }
     if let Some(name) = NAMES.iter().find(|name| begins(word, name)) {
         return Some(usize::from(word.len() == name.len()));
     }

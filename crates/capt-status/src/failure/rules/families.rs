@@ -12,6 +12,14 @@ pub(crate) struct Family {
     pub(crate) rule: u16,
 }
 
+impl Family {
+    /// Whether a code with this first and last byte, in lower case, can be of this family.
+    pub(crate) fn may_fit(&self, (first, last): (Option<u8>, Option<u8>)) -> bool {
+        let is = |byte: Option<u8>, of: Option<u8>| of.is_none() || of.map(|of| of | 0x20) == byte;
+        is(first, self.prefix.bytes().next()) && is(last, self.suffix.bytes().next_back())
+    }
+}
+
 const fn family(prefix: &'static str, suffix: &'static str, strength: Strength, reason: &str) -> Family {
     Family { prefix, suffix, strength, rule: position(reason) }
 }
