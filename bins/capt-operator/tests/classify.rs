@@ -16,7 +16,8 @@ fn classify(args: &[&str], stdin: &str) -> Output {
     let mut io = Io { stdin: &mut stdin.as_bytes(), stdout: &mut stdout, stderr: &mut stderr };
     let args = ["capt-operator", "classify"].iter().chain(args).map(OsString::from);
     let code = capt_operator::main(args, &mut io);
-    Output { code, stdout: String::from_utf8(stdout).unwrap(), stderr: String::from_utf8(stderr).unwrap() }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Output { code, stdout: text(stdout), stderr: text(stderr) }
 }
 
 const MESSAGE: &str = "create failed: cannot apply Terraform configuration: vpclimitexceeded: no";

@@ -52,6 +52,7 @@ pub use condition::{Condition, ConditionStatus};
 pub use deadline::Deadline;
 pub use dependencies::{Dependencies, DependencyNode};
 pub use endpoint::Endpoint;
+pub use failure::{Class, Failure, Reason, Stage};
 pub use health::{CheckStatus, Health, HealthCheck, HealthStatus};
 pub use progress::{Operation, OperationRecord, OperationResult, Progress};
 pub use recovery::{ActionType, BackoffConfig, EffectiveStrategy, Recovery, RecoveryAction, RecoveryStrategy};

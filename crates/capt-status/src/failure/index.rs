@@ -198,6 +198,6 @@ mod tests {
             }
             length
         });
-        assert!(longest.max().unwrap() < 24);
+        assert!(longest.max().unwrap() < 40);
     }
 }
