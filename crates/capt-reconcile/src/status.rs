@@ -70,7 +70,7 @@ pub fn write<S: Status>(
     }
 }
 
-/// As [`write`], but a change of nothing but timers right after a transition waits, since more is
+/// As [`write()`], but a change of nothing but timers right after a transition waits, since more is
 /// likely to follow; the plan then says when it is worth a write.
 pub fn write_batched<S: Status + Remembered>(
     writer: &mut Writer,
