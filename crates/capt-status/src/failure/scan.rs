@@ -1,7 +1,7 @@
 //! Finds which rule an error fits best. One walk over the words, so the time is linear in the text.
 
 use super::{
-    index::{HASH_START, Pattern, candidates, hash_step, is_word},
+    index::{Pattern, candidates, first_bytes, hash_longer, hash_word, is_word},
     rules::{FAMILIES, RULES, Strength},
 };
 
@@ -24,43 +24,59 @@ impl Match {
 
 /// The best match in `text`, one line.
 pub(super) fn scan(text: &str) -> Option<Match> {
-    let bytes = text.as_bytes();
-    let mut best: Option<Match> = None;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if !is_word(*byte) {
-            at += 1;
-            continue;
-        }
-        let (start, mut hash) = (at, HASH_START);
-        while let Some(byte) = bytes.get(at).filter(|byte| is_word(**byte)) {
-            hash = hash_step(hash, *byte);
-            at += 1;
-        }
+    let mut scan = Scan { text: text.as_bytes(), best: None };
+    let mut rest = scan.text.iter();
+    // `any` takes the first byte of the word, `position` the byte behind it.
+    while rest.any(|byte| is_word(*byte)) {
+        let start = scan.text.len() - rest.len() - 1;
+        let length = 1 + rest.position(|byte| !is_word(*byte)).unwrap_or(scan.text.len() - start - 1);
+        scan.word(start, start + length);
+    }
+    scan.best
+}
+
+struct Scan<'a> {
+    text: &'a [u8],
+    best: Option<Match>,
+}
+
+impl Scan<'_> {
+    /// Looks at the patterns that may begin with the word from `start` to `end`.
+    fn word(&mut self, start: usize, end: usize) {
+        let hash = hash_word(first_bytes(self.text, start, end - start), end - start);
+        let mut is_known_code = self.patterns(start, end, hash);
         // A phrase is found by its first word and the two bytes behind it, a code by itself.
-        let longer = match bytes.get(at..at + 2) {
-            Some([first, second]) => Some(hash_step(hash_step(hash, *first), *second)),
-            Some(_) | None => None,
-        };
-        let mut is_known_code = false;
-        for pattern in candidates(hash).chain(longer.into_iter().flat_map(candidates)) {
-            let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
-            let found = Match { strength, rule: pattern.rule };
-            // What cannot improve the result need not be compared.
-            let is_single = pattern.head.len() == at - start && pattern.tail.is_empty();
-            if (is_single || best.is_none_or(|best| found < best)) && fits(pattern, bytes, start) {
-                is_known_code |= is_single;
-                best = Some(best.map_or(found, |best| best.min(found)));
-            }
+        if let Some([first, second]) = self.text.get(end..end + 2) {
+            is_known_code |= self.patterns(start, end, hash_longer(hash, [*first, *second]));
         }
-        if !is_known_code && at - start >= 8 {
-            let word = bytes.get(start..at).unwrap_or_default();
-            if let Some(found) = family(word, bytes.get(start.wrapping_sub(1)) == Some(&b'.')) {
-                best = Some(best.map_or(found, |best| best.min(found)));
+        if !is_known_code && end - start >= 8 {
+            let word = self.text.get(start..end).unwrap_or_default();
+            let behind_dot = start > 0 && self.text.get(start - 1) == Some(&b'.');
+            if let Some(found) = family(word, behind_dot) {
+                self.found(found);
             }
         }
     }
-    best
+
+    /// Compares the patterns with this hash; whether one of them is the word itself.
+    fn patterns(&mut self, start: usize, end: usize, hash: u64) -> bool {
+        let mut is_known_code = false;
+        for pattern in candidates(hash) {
+            let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
+            let found = Match { strength, rule: pattern.rule };
+            // What cannot improve the result need not be compared.
+            let is_single = pattern.head.len() == end - start && pattern.tail.is_empty();
+            if (is_single || self.best.is_none_or(|best| found < best)) && fits(pattern, self.text, start) {
+                is_known_code |= is_single;
+                self.found(found);
+            }
+        }
+        is_known_code
+    }
+
+    fn found(&mut self, found: Match) {
+        self.best = Some(self.best.map_or(found, |best| best.min(found)));
+    }
 }
 
 /// Whether `pattern` stands at `start`, up to the end of a word.
@@ -101,7 +117,7 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
     }
     let bare = ["Exception", "Error", "Fault"].iter().find_map(|end| strip_end(word, end)).unwrap_or(word);
     if bare.len() < word.len() {
-        let hash = bare.iter().fold(HASH_START, |hash, byte| hash_step(hash, *byte));
+        let hash = hash_word(first_bytes(bare, 0, bare.len()), bare.len());
         let is_listed =
             |pattern: &&Pattern| pattern.tail.is_empty() && pattern.head.as_bytes().eq_ignore_ascii_case(bare);
         if let Some(listed) = candidates(hash).find(is_listed) {

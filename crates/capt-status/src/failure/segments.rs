@@ -186,6 +186,16 @@ impl Reader {
             }
         }
         self.gap = false;
+        // Nearly every line can be taken as it is. 0xc2 begins the control characters above ASCII, and others.
+        let is_plain_byte = |byte: &u8| *byte >= b' ' && *byte != 0x7f && *byte != 0xc2;
+        let is_plain =
+            line.as_bytes().iter().all(is_plain_byte) && !line.as_bytes().windows(2).any(|pair| pair == b"  ");
+        if is_plain {
+            if text.len() > self.start && !line.is_empty() {
+                text.push(' ');
+            }
+            return text.push_str(line);
+        }
         for word in line.split_ascii_whitespace() {
             if text.len() > self.start {
                 text.push(' ');

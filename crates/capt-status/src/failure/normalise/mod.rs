@@ -23,6 +23,15 @@ pub(super) fn normalise(text: &str, max: usize) -> String {
         if output.len() > max {
             break;
         }
+        // Nearly every word goes this way.
+        if !previous.ends_with(':') && previous.len() != BEARER && is_ordinary(word) {
+            if !output.is_empty() {
+                output.push(' ');
+            }
+            output.push_str(word);
+            previous = word;
+            continue;
+        }
         if let Some(skipped) = fields::request_id(word, words.rest) {
             for _ in 0..skipped {
                 words.next();
@@ -51,6 +60,15 @@ pub(super) fn normalise(text: &str, max: usize) -> String {
     truncate(&output, max)
 }
 
+/// Length of `bearer`, behind which nothing is ordinary.
+const BEARER: usize = 6;
+
+/// Whether a word can be nothing but itself: short, without digits and signs, and no part of `request id:`.
+fn is_ordinary(word: &str) -> bool {
+    let is_plain = |byte: u8| !(byte.is_ascii_digit() || matches!(byte, b':' | b'=' | b'@' | b'-'));
+    word.len() < 20 && !matches!(word.len(), 4 | 5 | 7) && word.bytes().all(is_plain)
+}
+
 /// The words of a line.
 struct Words<'a> {
     rest: &'a str,
@@ -58,11 +76,11 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn next(&mut self) -> Option<&'a str> {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(' ');
         if self.rest.is_empty() {
             return None;
         }
-        let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
+        let end = self.rest.bytes().position(|byte| byte == b' ').unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         Some(word)
