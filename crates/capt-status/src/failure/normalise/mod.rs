@@ -57,7 +57,7 @@ pub(super) fn normalise(text: &str, max: usize) -> String {
         }
         previous = word;
     }
-    truncate(&output, max)
+    if output.len() > max { truncate(&output, max) } else { output }
 }
 
 /// Length of `bearer`, behind which nothing is ordinary.
@@ -65,8 +65,10 @@ const BEARER: usize = 6;
 
 /// Whether a word can be nothing but itself: short, without digits and signs, and no part of `request id:`.
 fn is_ordinary(word: &str) -> bool {
-    let is_plain = |byte: u8| !(byte.is_ascii_digit() || matches!(byte, b':' | b'=' | b'@' | b'-'));
-    word.len() < 20 && !matches!(word.len(), 4 | 5 | 7) && word.bytes().all(is_plain)
+    let is_sign = |byte: u8| byte.is_ascii_digit() | (byte == b':') | (byte == b'=') | (byte == b'@') | (byte == b'-');
+    let first = word.as_bytes().first().map_or(0, |first| first | 0x20);
+    let may_name_id = matches!(word.len(), 4 | 5 | 7) && matches!(first, b'h' | b't' | b'r');
+    word.len() < 20 && !may_name_id && !word.bytes().fold(false, |sign, byte| sign | is_sign(byte))
 }
 
 /// The words of a line.
