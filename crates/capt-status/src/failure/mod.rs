@@ -52,12 +52,15 @@ use alloc::{borrow::Cow, string::String};
 pub use class::{Class, Stage};
 pub use reason::Reason;
 
-use crate::text::MAX_MESSAGE;
 use decode::{Log, bounded, unpack};
 use normalise::normalise;
 use rules::{KILLED, NO_MESSAGE, UNREADABLE, UNRECOGNISED};
 use scan::{Match, scan};
 use segments::{Segment, Segments};
+
+/// Longest message of a [`Failure`], in bytes: some lines of a terminal, and half of what a message in a
+/// status may have.
+pub const MAX_MESSAGE: usize = 512;
 
 /// What an error message means.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

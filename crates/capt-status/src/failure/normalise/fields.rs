@@ -131,8 +131,14 @@ pub(super) fn request_id(word: &str, rest: &str) -> Option<usize> {
         return None;
     }
     let begins = |text: &str, name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    let has_sign = word.bytes().any(|byte| byte == b':');
-    if !has_sign && !rest.trim_start().starts_with(['i', 'I']) {
+    // Names end in `id:` or `id-2:`.
+    let sign = word.bytes().position(|byte| byte == b':');
+    if let Some(before) = sign.and_then(|sign| word.as_bytes().get(sign.checked_sub(1)?)) {
+        if !matches!(before, b'd' | b'D' | b'2') {
+            return None;
+        }
+    }
+    if sign.is_none() && !rest.trim_start().starts_with(['i', 'I']) {
         return None;
     }
     if let Some(name) = NAMES.iter().find(|name| begins(word, name)) {

@@ -17,14 +17,14 @@ use fields::Field;
 /// `text` normalised and cut to at most `max` bytes, on a character boundary.
 pub(super) fn normalise(text: &str, max: usize) -> String {
     let mut output = String::with_capacity(text.len().min(max) + 32);
-    let mut words = Words { rest: text };
+    let mut words = Words { rest: text, has_sign: false };
     let mut previous = "";
     while let Some(word) = words.next() {
         if output.len() > max {
             break;
         }
         // Nearly every word goes this way.
-        if !previous.ends_with(':') && previous.len() != BEARER && is_ordinary(word) {
+        if !previous.ends_with(':') && previous.len() != BEARER && is_ordinary(word, words.has_sign) {
             if !output.is_empty() {
                 output.push(' ');
             }
@@ -64,28 +64,41 @@ pub(super) fn normalise(text: &str, max: usize) -> String {
 const BEARER: usize = 6;
 
 /// Whether a word can be nothing but itself: short, without digits and signs, and no part of `request id:`.
-fn is_ordinary(word: &str) -> bool {
-    let is_sign = |byte: u8| byte.is_ascii_digit() | (byte == b':') | (byte == b'=') | (byte == b'@') | (byte == b'-');
+fn is_ordinary(word: &str, has_sign: bool) -> bool {
     let first = word.as_bytes().first().map_or(0, |first| first | 0x20);
     let may_name_id = matches!(word.len(), 4 | 5 | 7) && matches!(first, b'h' | b't' | b'r');
-    word.len() < 20 && !may_name_id && !word.bytes().fold(false, |sign, byte| sign | is_sign(byte))
+    word.len() < 20 && !has_sign && !may_name_id
 }
+
+/// Digits and what stands in names, addresses and options.
+static IS_SIGN: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 128u8 {
+        table[byte as usize] = byte.is_ascii_digit() || matches!(byte, b':' | b'=' | b'@' | b'-');
+        byte += 1;
+    }
+    table
+};
 
 /// The words of a line.
 struct Words<'a> {
     rest: &'a str,
+    /// Whether the last word has digits or signs.
+    has_sign: bool,
 }
 
 impl<'a> Words<'a> {
     fn next(&mut self) -> Option<&'a str> {
         self.rest = self.rest.trim_start_matches(' ');
-        if self.rest.is_empty() {
-            return None;
+        self.has_sign = false;
+        let mut end = 0;
+        for byte in self.rest.bytes().take_while(|byte| *byte != b' ') {
+            self.has_sign |= IS_SIGN.get(usize::from(byte)).copied().unwrap_or_default();
+            end += 1;
         }
-        let end = self.rest.bytes().position(|byte| byte == b' ').unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
+        let (word, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest;
-        Some(word)
+        (!word.is_empty()).then_some(word)
     }
 
     /// Goes `length` bytes on.

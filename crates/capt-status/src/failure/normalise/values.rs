@@ -31,7 +31,9 @@ pub(super) fn write(word: &str, output: &mut String) {
     if word.len() < 20 && !word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'@') {
         return output.push_str(word);
     }
-    match word.split_once("://") {
+    // Searching for text costs more than a look whether there can be any.
+    let url = if word.bytes().any(|byte| byte == b':') { word.split_once("://") } else { None };
+    match url {
         Some((scheme, rest)) => {
             write_plain(scheme, output);
             output.push_str("://");
@@ -129,17 +131,22 @@ fn whole(text: &str, separator: Option<u8>) -> Option<(&'static str, usize)> {
         return Some(("<id>", 36));
     }
     if !joins(separator) {
-        if TOKENS.iter().any(|token| text.starts_with(token)) {
+        let may_be_token = bytes.first().is_some_and(|first| matches!(first, b'd' | b'e' | b'g' | b'h' | b'n' | b'x'));
+        if may_be_token && TOKENS.iter().any(|token| text.starts_with(token)) {
             let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
             return (length >= 20).then_some(("<redacted>", length));
         }
-        let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte)).count();
+        let length = text.bytes().position(|byte| !is_data_byte(byte)).unwrap_or(text.len());
         let span = text.get(..length).unwrap_or_default();
         if is_data(span) {
             return Some(("<data>", length));
         }
     }
     None
+}
+
+const fn is_data_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
 }
 
 /// Whether `span` looks like base64 or like an AWS secret key, and not like a path or a name.

@@ -4,13 +4,10 @@ use alloc::{format, string::String, vec::Vec};
 
 use proptest::prelude::*;
 
-use crate::{
-    failure::{
-        Reason, Stage, classify,
-        decode::{MAX_INPUT, full_text},
-        testing::wrap,
-    },
-    text::MAX_MESSAGE,
+use crate::failure::{
+    MAX_MESSAGE, Reason, Stage, classify,
+    decode::{MAX_INPUT, full_text},
+    testing::wrap,
 };
 
 /// Errors with what changes at each attempt: `{u}` a UUID, `{h}` hex, `{k}` a key of capitals, `{t}` a time,
