@@ -47,6 +47,7 @@ async fn a_cluster_becomes_ready_and_goes_again_at_a_known_cost() {
 
     let requests = place.requests_about("one");
     let writes = requests.clone().writes();
+    println!("{}", requests.table());
     assert!(writes.len() <= WRITES, "more than {WRITES} writes:\n{}", requests.table());
     // How often a status is written depends on who was faster; everything else does not.
     let mut counts = BTreeMap::new();
