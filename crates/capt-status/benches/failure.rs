@@ -4,10 +4,7 @@
 #![allow(missing_docs)]
 
 use capt_status::failure::{classify, decode};
-use divan::{AllocProfiler, Bencher, black_box, counter::BytesCount};
-
-#[global_allocator]
-static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+use divan::{Bencher, black_box, counter::BytesCount};
 
 /// An error that the rules know, in a frame of terraform.
 const KNOWN: &str = "update failed: cannot apply Terraform configuration: \nError: creating EKS Cluster (demo): operation error EKS: \

@@ -2,7 +2,7 @@
 
 use super::{
     index::{Pattern, begins_pattern, candidates, first_bytes, hash_longer, hash_word, is_word},
-    rules::{FAMILIES, RULES, Strength},
+    rules::{FAMILIES, RULES, Strength, may_be_of_family},
 };
 
 /// How many bytes a gap in a phrase may span.
@@ -127,8 +127,10 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
             return Some(Match { strength: listed.strength, rule: listed.rule });
         }
     }
-    let ends = (bare.first().map(u8::to_ascii_lowercase), bare.last().map(u8::to_ascii_lowercase));
-    let found = FAMILIES.iter().filter(|family| family.may_fit(ends)).find(|family| {
+    if !may_be_of_family(bare) {
+        return None;
+    }
+    let found = FAMILIES.iter().find(|family| {
         let begins =
             bare.get(..family.prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(family.prefix.as_bytes()));
         let is_longer = word.len() > family.prefix.len() || !family.suffix.is_empty();

@@ -12,11 +12,58 @@ pub(crate) struct Family {
     pub(crate) rule: u16,
 }
 
-impl Family {
-    /// Whether a code with this first and last byte, in lower case, can be of this family.
-    pub(crate) fn may_fit(&self, (first, last): (Option<u8>, Option<u8>)) -> bool {
-        let is = |byte: Option<u8>, of: Option<u8>| of.is_none() || of.map(|of| of | 0x20) == byte;
-        is(first, self.prefix.bytes().next()) && is(last, self.suffix.bytes().next_back())
+/// The place of a letter in the alphabet; of other bytes, any below 26.
+const fn letter(byte: u8) -> usize {
+    ((byte | 0x20).wrapping_sub(b'a') % 26) as usize
+}
+
+/// A bit for each pair of letters in which a prefix begins or a suffix ends: most words of a text are of no family.
+struct Pairs([u64; 11]);
+
+impl Pairs {
+    const fn bit(first: u8, second: u8) -> usize {
+        letter(first) * 26 + letter(second)
+    }
+
+    const fn with(mut self, first: u8, second: u8) -> Self {
+        let bit = Self::bit(first, second);
+        self.0[bit / 64] |= 1 << (bit % 64);
+        self
+    }
+
+    fn has(&self, first: u8, second: u8) -> bool {
+        let bit = Self::bit(first, second);
+        self.0.get(bit / 64).is_some_and(|bits| bits & (1 << (bit % 64)) != 0)
+    }
+}
+
+static BEGINNINGS: Pairs = {
+    let (mut pairs, mut at) = (Pairs([0; 11]), 0);
+    while at < FAMILIES.len() {
+        if let [first, second, ..] = FAMILIES[at].prefix.as_bytes() {
+            pairs = pairs.with(*first, *second);
+        }
+        at += 1;
+    }
+    pairs
+};
+
+static ENDINGS: Pairs = {
+    let (mut pairs, mut at) = (Pairs([0; 11]), 0);
+    while at < FAMILIES.len() {
+        if let [.., first, second] = FAMILIES[at].suffix.as_bytes() {
+            pairs = pairs.with(*first, *second);
+        }
+        at += 1;
+    }
+    pairs
+};
+
+/// Whether a word can be of a family, by the letters in which it begins and ends.
+pub(crate) fn may_be_of_family(word: &[u8]) -> bool {
+    match word {
+        [first, second, .., before, last] => BEGINNINGS.has(*first, *second) || ENDINGS.has(*before, *last),
+        _ => false,
     }
 }
 

@@ -27,7 +27,7 @@ mod unknown;
 
 use super::class::Class;
 
-pub(super) use families::FAMILIES;
+pub(super) use families::{FAMILIES, may_be_of_family};
 pub(super) use unknown::{KILLED, NO_MESSAGE, UNREADABLE, UNRECOGNISED};
 
 /// How much a match is worth; the strongest match of an error decides.
