@@ -154,9 +154,13 @@ pub(super) fn request_id(word: &str, rest: &str) -> Option<usize> {
 
 /// Whether `name` ends in one of `known`, without regard to case and to `_` and `-`.
 fn is_name(name: &str, known: &[&str]) -> bool {
-    let name = name.trim_matches(|character: char| !character.is_ascii_alphanumeric());
+    let mut letters = name.bytes().rev().skip_while(|byte| !byte.is_ascii_alphanumeric());
+    let Some(last) = letters.next() else { return false };
+    let letters = letters.filter(|byte| !matches!(byte, b'_' | b'-'));
     known.iter().any(|known| {
-        let mut letters = name.bytes().rev().filter(|byte| !matches!(byte, b'_' | b'-'));
-        known.bytes().rev().all(|expected| letters.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&expected)))
+        let mut expected = known.bytes().rev();
+        let mut letters = letters.clone();
+        expected.next() == Some(last.to_ascii_lowercase())
+            && expected.all(|expected| letters.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&expected)))
     })
 }

@@ -130,7 +130,8 @@ fn whole(text: &str, separator: Option<u8>) -> Option<(&'static str, usize)> {
     if is_uuid(bytes) {
         return Some(("<id>", 36));
     }
-    if !joins(separator) {
+    // Tokens and keys are not shorter.
+    if bytes.len() >= 20 && !joins(separator) {
         let may_be_token = bytes.first().is_some_and(|first| matches!(first, b'd' | b'e' | b'g' | b'h' | b'n' | b'x'));
         if may_be_token && TOKENS.iter().any(|token| text.starts_with(token)) {
             let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
@@ -170,6 +171,10 @@ fn run_mark(run: &str, next: &str, separator: Option<u8>, last_mark: &str) -> &'
         return "";
     }
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
+    // Words are letters; those that long are none.
+    if digits == 0 && length < 32 && !run.starts_with("AKIA") && !run.starts_with("ASIA") {
+        return "";
+    }
     let is_upper = !run.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_hex = run.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_hash = |text: &str| text.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte));
