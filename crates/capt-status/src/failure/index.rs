@@ -15,9 +15,14 @@ pub(super) struct Pattern {
     pub(super) strength_at_start: Strength,
     /// Place of its rule.
     pub(super) rule: u16,
+}
+
+/// What a walk along a bucket reads of each pattern; small, so that the whole index stays in the cache.
+#[derive(Debug, Clone, Copy)]
+struct Link {
     /// Hash of the first word and, where there is more, of the next two bytes: many phrases begin
     /// with the same word.
-    hash: u64,
+    hash: u32,
     /// The next pattern with the same bucket, from 1; 0 ends.
     next: u16,
 }
@@ -42,8 +47,12 @@ pub(super) const COUNT: usize = {
 
 struct Index {
     patterns: [Pattern; COUNT],
+    /// One for each pattern.
+    links: [Link; COUNT],
     /// First pattern of each bucket, from 1; 0 is empty.
     heads: [u16; BUCKETS],
+    /// A bit for each hash of a first word, by bucket: most words of a text begin nothing.
+    first_words: [u64; BUCKETS / 64],
 }
 
 static INDEX: Index = build();
@@ -96,16 +105,13 @@ const fn bucket(hash: u64) -> usize {
 
 #[allow(clippy::cast_possible_truncation)] // A test compares both counts with u16::MAX.
 const fn build() -> Index {
-    let empty = Pattern {
-        head: "",
-        tail: "",
-        strength: Strength::Vague,
-        strength_at_start: Strength::Vague,
-        rule: 0,
-        hash: 0,
-        next: 0,
+    let empty = Pattern { head: "", tail: "", strength: Strength::Vague, strength_at_start: Strength::Vague, rule: 0 };
+    let mut index = Index {
+        patterns: [empty; COUNT],
+        links: [Link { hash: 0, next: 0 }; COUNT],
+        heads: [0; BUCKETS],
+        first_words: [0; BUCKETS / 64],
     };
-    let mut index = Index { patterns: [empty; COUNT], heads: [0; BUCKETS] };
     let (mut count, mut rule) = (0, 0);
     while rule < RULES.len() {
         let patterns = RULES[rule].patterns();
@@ -115,7 +121,8 @@ const fn build() -> Index {
             while at < patterns[strength].2.len() {
                 let text = patterns[strength].2[at];
                 let (head, tail) = split(text);
-                let hash = key(head.as_bytes());
+                let (word, hash) = keys(head.as_bytes());
+                index.first_words[bucket(word) / 64] |= 1 << (bucket(word) % 64);
                 let first = &mut index.heads[bucket(hash)];
                 index.patterns[count] = Pattern {
                     head,
@@ -123,9 +130,8 @@ const fn build() -> Index {
                     strength: patterns[strength].0,
                     strength_at_start: patterns[strength].1,
                     rule: rule as u16,
-                    hash,
-                    next: *first,
                 };
+                index.links[count] = Link { hash: hash as u32, next: *first };
                 count += 1;
                 *first = count as u16;
                 at += 1;
@@ -155,7 +161,8 @@ const fn split(text: &'static str) -> (&'static str, &'static str) {
     (text, "")
 }
 
-const fn key(head: &[u8]) -> u64 {
+/// The hash of the first word, and that of all that a pattern is found by.
+const fn keys(head: &[u8]) -> (u64, u64) {
     let (mut first, mut length) = (0, 0);
     while length < head.len() && is_word_byte(head[length]) {
         if length < 8 {
@@ -164,17 +171,26 @@ const fn key(head: &[u8]) -> u64 {
         length += 1;
     }
     let word = hash_word(first, length);
-    if length + 1 < head.len() { hash_longer(word, [head[length], head[length + 1]]) } else { word }
+    let all = if length + 1 < head.len() { hash_longer(word, [head[length], head[length + 1]]) } else { word };
+    (word, all)
+}
+
+/// Whether a pattern may begin with a word of this hash.
+pub(super) fn begins_pattern(word: u64) -> bool {
+    let bit = bucket(word);
+    INDEX.first_words.get(bit / 64).is_some_and(|bits| bits & (1 << (bit % 64)) != 0)
 }
 
 /// The patterns with this hash, of a word or of a word and the two bytes behind it; the words may differ.
+#[allow(clippy::cast_possible_truncation)] // The low half is what the links keep.
 pub(super) fn candidates(hash: u64) -> impl Iterator<Item = &'static Pattern> {
     let mut next = INDEX.heads.get(bucket(hash)).copied().unwrap_or_default();
     core::iter::from_fn(move || {
-        while let Some(pattern) = usize::from(next).checked_sub(1).and_then(|at| INDEX.patterns.get(at)) {
-            next = pattern.next;
-            if pattern.hash == hash {
-                return Some(pattern);
+        while let Some(at) = usize::from(next).checked_sub(1) {
+            let link = INDEX.links.get(at)?;
+            next = link.next;
+            if link.hash == hash as u32 {
+                return INDEX.patterns.get(at);
             }
         }
         None
@@ -214,7 +230,8 @@ mod tests {
     fn every_pattern_is_found_by_its_first_word() {
         for pattern in &INDEX.patterns {
             let head = pattern.head.to_ascii_uppercase();
-            assert!(candidates(key(head.as_bytes())).any(|found| core::ptr::eq(found, pattern)), "{head}");
+            assert!(candidates(keys(head.as_bytes()).1).any(|found| core::ptr::eq(found, pattern)), "{head}");
+            assert!(begins_pattern(keys(head.as_bytes()).0), "{head}");
         }
         assert_eq!(candidates(hash_word(0, 0)).count(), 0);
     }
@@ -226,7 +243,7 @@ mod tests {
             let mut next = INDEX.heads[bucket];
             while next != 0 {
                 length += 1;
-                next = INDEX.patterns[usize::from(next) - 1].next;
+                next = INDEX.links[usize::from(next) - 1].next;
             }
             length
         });

@@ -30,6 +30,8 @@
 #![allow(clippy::if_same_then_else, clippy::collapsible_if, clippy::single_match_else)]
 // The index of the rules is made by the compiler and lives in read-only memory.
 #![allow(clippy::large_stack_arrays)]
+// Lengths of words and positions in tables are small; hashes are cut on purpose.
+#![allow(clippy::cast_possible_truncation)]
 #![allow(clippy::struct_field_names)] // segments are what they are called
 #![cfg_attr(test, allow(clippy::format_collect))] // clearer than a fold, and only in tests
 
@@ -101,7 +103,7 @@ pub fn classify(message: &str) -> Failure {
     let summary = Segments::read(shell);
     match Found::best(&summary) {
         Some(found) => found.into_failure(&summary, stage, fallback),
-        None => failure(fallback, stage, ""),
+        None => failure(fallback, stage, String::new()),
     }
 }
 
@@ -116,7 +118,10 @@ fn cause(shell: &str) -> &str {
         "cannot destroy Terraform configuration: ",
     ];
     let shell = shell.trim();
-    if let Some((_, summary)) = shell.split_once(WRAPPER) {
+    // It stands near the beginning; the rest may be long.
+    let beginning = shell.get(..shell.floor_char_boundary(512)).unwrap_or_default();
+    if let Some(at) = beginning.find(WRAPPER) {
+        let summary = shell.get(at + WRAPPER.len()..).unwrap_or_default();
         return summary.strip_suffix('.').unwrap_or(summary).trim();
     }
     CONTEXTS.iter().find_map(|context| shell.strip_prefix(context)).unwrap_or(shell).trim_start()
@@ -190,7 +195,7 @@ impl<'a> Found<'a> {
 
     fn into_failure(self, segments: &Segments, stage: Option<Stage>, fallback: &str) -> Failure {
         let reason = self.found.map_or(fallback, |found| found.rule().reason);
-        failure(reason, stage, &self.text(segments))
+        failure(reason, stage, self.text(segments))
     }
 }
 
@@ -201,12 +206,12 @@ fn is_wrapper(text: &str) -> bool {
         .any(|wrapper| text.starts_with(wrapper))
 }
 
-fn failure(reason: &str, stage: Option<Stage>, message: &str) -> Failure {
+fn failure(reason: &str, stage: Option<Stage>, message: String) -> Failure {
     // Every name passed is that of a rule, which a test holds on to.
     let reason = Reason::find(reason).unwrap_or(Reason::ALL[0]);
     let reason = if stage.is_some_and(Stage::is_changing) { reason.while_changing() } else { reason };
-    let message = if message.trim().is_empty() { no_text(reason) } else { message };
-    Failure { class: reason.class(), reason, message: message.into(), hint: reason.hint(), stage }
+    let message = if message.is_empty() { String::from(no_text(reason)) } else { message };
+    Failure { class: reason.class(), reason, message, hint: reason.hint(), stage }
 }
 
 /// What to say where there is no text: a condition's message must not be empty.

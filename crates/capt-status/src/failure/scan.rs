@@ -1,13 +1,8 @@
 //! Finds which rule an error fits best. One walk over the words, so the time is linear in the text.
 
 use super::{
-<<<<<<< HEAD
     index::{Pattern, begins_pattern, candidates, first_bytes, hash_longer, hash_word, is_word},
     rules::{FAMILIES, RULES, Strength, may_be_of_family},
-=======
-    index::{Pattern, candidates, first_bytes, hash_longer, hash_word, is_word},
-    rules::{FAMILIES, RULES, Strength},
->>>>>>> parent of b499b97 (capt-status: index in one cache's size)
 };
 
 /// How many bytes a gap in a phrase may span.
@@ -49,10 +44,13 @@ impl Scan<'_> {
     /// Looks at the patterns that may begin with the word from `start` to `end`.
     fn word(&mut self, start: usize, end: usize) {
         let hash = hash_word(first_bytes(self.text, start, end - start), end - start);
-        let mut is_known_code = self.patterns(start, end, hash);
-        // A phrase is found by its first word and the two bytes behind it, a code by itself.
-        if let Some([first, second]) = self.text.get(end..end + 2) {
-            is_known_code |= self.patterns(start, end, hash_longer(hash, [*first, *second]));
+        let mut is_known_code = false;
+        if begins_pattern(hash) {
+            is_known_code = self.patterns(start, end, hash);
+            // A phrase is found by its first word and the two bytes behind it, a code by itself.
+            if let Some([first, second]) = self.text.get(end..end + 2) {
+                is_known_code |= self.patterns(start, end, hash_longer(hash, [*first, *second]));
+            }
         }
         if !is_known_code && end - start >= 8 {
             let word = self.text.get(start..end).unwrap_or_default();

@@ -187,10 +187,7 @@ impl Reader {
         }
         self.gap = false;
         // Nearly every line can be taken as it is. 0xc2 begins the control characters above ASCII, and others.
-        let is_plain_byte = |byte: &u8| *byte >= b' ' && *byte != 0x7f && *byte != 0xc2;
-        let is_plain =
-            line.as_bytes().iter().all(is_plain_byte) && !line.as_bytes().windows(2).any(|pair| pair == b"  ");
-        if is_plain {
+        if is_plain(line.as_bytes()) {
             if text.len() > self.start && !line.is_empty() {
                 text.push(' ');
             }
@@ -227,6 +224,16 @@ impl Reader {
         self.close();
         self.result
     }
+}
+
+/// Whether `line` has no control characters and no two blanks in a row. Without early exits, since
+/// processors do many bytes at once then.
+fn is_plain(line: &[u8]) -> bool {
+    let is_odd = |byte: u8| (byte < b' ') | (byte == 0x7f) | (byte == 0xc2);
+    let odd = line.iter().fold(false, |odd, byte| odd | is_odd(*byte));
+    let pairs = line.iter().zip(line.iter().skip(1));
+    let double = pairs.fold(false, |double, (left, right)| double | ((*left == b' ') & (*right == b' ')));
+    !odd && !double
 }
 
 /// `word` without colours and other control characters.

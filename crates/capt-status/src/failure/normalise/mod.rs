@@ -57,23 +57,17 @@ pub(super) fn normalise(text: &str, max: usize) -> String {
         }
         previous = word;
     }
-    truncate(&output, max)
+    if output.len() > max { truncate(&output, max) } else { output }
 }
 
 /// Length of `bearer`, behind which nothing is ordinary.
 const BEARER: usize = 6;
 
 /// Whether a word can be nothing but itself: short, without digits and signs, and no part of `request id:`.
-<<<<<<< HEAD
 fn is_ordinary(word: &str, has_sign: bool) -> bool {
     let first = word.as_bytes().first().map_or(0, |first| first | 0x20);
     let may_name_id = matches!(word.len(), 4 | 5 | 7) && matches!(first, b'h' | b't' | b'r');
     word.len() < 20 && !has_sign && !may_name_id
-=======
-fn is_ordinary(word: &str) -> bool {
-    let is_plain = |byte: u8| !(byte.is_ascii_digit() || matches!(byte, b':' | b'=' | b'@' | b'-'));
-    word.len() < 20 && !matches!(word.len(), 4 | 5 | 7) && word.bytes().all(is_plain)
->>>>>>> parent of b499b97 (capt-status: index in one cache's size)
 }
 
 /// Digits and what stands in names, addresses and options.

@@ -79,11 +79,6 @@ fn write_plain(text: &str, output: &mut String) {
                     continue;
                 }
             }
-            if byte.is_ascii() {
-                output.push(char::from(*byte));
-                at += 1;
-                continue;
-            }
             let length = text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
             output.push_str(text.get(at..at + length).unwrap_or_default());
             at += length;
