@@ -32,6 +32,8 @@
 #![allow(clippy::large_stack_arrays)]
 // Lengths of words and positions in tables are small; hashes are cut on purpose.
 #![allow(clippy::cast_possible_truncation)]
+// Without a branch the compiler looks at many bytes at once.
+#![allow(clippy::needless_bitwise_bool)]
 #![allow(clippy::struct_field_names)] // segments are what they are called
 #![cfg_attr(test, allow(clippy::format_collect))] // clearer than a fold, and only in tests
 
