@@ -115,6 +115,10 @@ impl Reader {
             return self.words(summary);
         }
         if line.starts_with("Warning: ") {
+            if !self.marked && self.result.segments.is_empty() {
+                // What introduces a warning is no error either.
+                self.result.text.clear();
+            }
             self.part = Part::Warning;
             return;
         }
@@ -336,7 +340,7 @@ mod tests {
             bodies("Workspace \"a\" doesn't exist.\n\nYou can create it.\n"),
             ["Workspace \"a\" doesn't exist. You can create it."]
         );
-        assert_eq!(bodies("╷\n│ Warning: a\n╵\nNo state file\n"), ["No state file"]);
+        assert_eq!(bodies("Some problems:\n╷\n│ Warning: a\n╵\nNo state file\n"), ["No state file"]);
         assert_eq!(bodies("Warning: a\n\nb\n"), Vec::<&str>::new());
     }
 
