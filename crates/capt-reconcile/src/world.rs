@@ -140,8 +140,7 @@ impl World {
     /// Takes over a complete list: what is known of `kind` and not in `listed` is gone. Returns the
     /// keys that went.
     pub fn relisted(&mut self, kind: Kind, listed: &BTreeSet<ObjectKey>) -> Vec<ObjectKey> {
-        let gone: Vec<ObjectKey> =
-            self.objects.keys().filter(|key| key.kind == kind && !listed.contains(key)).cloned().collect();
+        let gone: Vec<ObjectKey> = self.keys(kind).filter(|key| !listed.contains(*key)).cloned().collect();
         for key in &gone {
             self.objects.remove(key);
         }
@@ -150,7 +149,17 @@ impl World {
 
     /// The keys of all objects of `kind` that are known.
     pub fn keys(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
-        self.objects.keys().filter(move |key| key.kind == kind)
+        self.of(kind, None).map(|(key, _)| key)
+    }
+
+    /// The objects of `kind`, of one namespace or of all. Keys are ordered by kind, namespace and name,
+    /// so nothing else is looked at.
+    fn of(&self, kind: Kind, namespace: Option<&str>) -> impl Iterator<Item = (&ObjectKey, &Entry)> {
+        let namespace = namespace.map(str::to_owned);
+        let first = ObjectKey { kind, namespace: namespace.clone(), name: String::new() };
+        self.objects
+            .range(first..)
+            .take_while(move |(key, _)| key.kind == kind && (namespace.is_none() || key.namespace == namespace))
     }
 
     /// The object at `key`, without recording a read.
@@ -254,14 +263,7 @@ impl<'w> View<'w> {
             None | Some(Coverage::Incomplete) => return None,
             Some(Coverage::Cached | Coverage::Live) => {}
         }
-        let namespace = namespace.map(str::to_owned);
-        Some(
-            self.world
-                .objects
-                .iter()
-                .filter(move |(key, _)| key.kind == kind && (namespace.is_none() || key.namespace == namespace))
-                .map(|(_, entry)| &entry.object),
-        )
+        Some(self.world.of(kind, namespace).map(|(_, entry)| &entry.object))
     }
 }
 
