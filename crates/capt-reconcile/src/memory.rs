@@ -2,42 +2,72 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts};
 use capt_status::{
-    ActionType, CheckStatus, Condition, ConditionStatus, Deadline, EffectiveStrategy, Health, HealthCheck,
-    HealthStatus, Operation, Progress, Recovery, RecoveryStrategy, Span, State, Time,
+    ActionType, CheckStatus, ConditionStatus, Deadline, EffectiveStrategy, Health, HealthCheck, HealthStatus,
+    Operation, Progress, Recovery, RecoveryStrategy, Span, State, Time,
     backoff::{Attempts, Budget},
     condition,
     failure::Class,
-    machine::{Because, Cause, Facts, Lifecycle, Limits, Memory, Next, Teardown, Timeouts, Timer, Timers, progress},
+    machine::{self, Because, Cause, Facts, Lifecycle, Limits, Memory, Next, Teardown, Timeouts, Timer, Timers},
     text::{MAX_MESSAGE, truncate},
 };
 
-/// A change of nothing but timers, progress and checks waits this long after the last transition, so that what happens
-/// in quick succession is one write.
+use crate::status::Status;
+
+/// A change of nothing but timers, progress and checks waits this long after the last transition, so
+/// that what happens in quick succession is one write.
 const BATCH: Span = Span::from_seconds(10);
 
 /// The status of a provider object, as far as the state machine keeps its memory in it.
-pub trait Remembered: Clone + PartialEq {
+pub trait Remembered: Status {
+    /// `status.deadlines`.
+    fn deadlines(&self) -> &[Deadline];
+    /// `status.recovery`.
+    fn recovery(&self) -> Option<&Recovery>;
+    /// What is written as a step goes.
+    fn kept(&mut self) -> Kept<'_>;
     /// `status.state`.
     fn state(&self) -> Option<State>;
     /// `status.ready`.
     fn ready(&self) -> bool;
-    /// `status.deadlines`.
-    fn deadlines(&mut self) -> &mut Vec<Deadline>;
-    /// `status.recovery`.
-    fn recovery(&mut self) -> &mut Option<Recovery>;
-    /// `status.progress`.
-    fn progress(&mut self) -> &mut Option<Progress>;
-    /// `status.health`.
-    fn health(&mut self) -> &mut Option<Health>;
-    /// `status.conditions`.
-    fn stored_conditions(&self) -> &[Condition];
+    /// `status.observedGeneration`.
+    fn set_observed_generation(&mut self, generation: i64);
     /// Sets state, phase, failure reason and failure message.
     fn show(&mut self, state: State, failure: Option<(&'static str, String)>);
+}
+
+/// The parts of a status that are written as a step of the machine goes.
+#[derive(Debug)]
+pub struct Kept<'a> {
+    /// `status.deadlines`.
+    pub deadlines: &'a mut Vec<Deadline>,
+    /// `status.recovery`.
+    pub recovery: &'a mut Option<Recovery>,
+    /// `status.progress`.
+    pub progress: &'a mut Option<Progress>,
+    /// `status.health`.
+    pub health: &'a mut Option<Health>,
 }
 
 macro_rules! remembered {
     ($($type:ty),*) => {$(
         impl Remembered for $type {
+            fn deadlines(&self) -> &[Deadline] {
+                &self.deadlines
+            }
+
+            fn recovery(&self) -> Option<&Recovery> {
+                self.recovery.as_ref()
+            }
+
+            fn kept(&mut self) -> Kept<'_> {
+                Kept {
+                    deadlines: &mut self.deadlines,
+                    recovery: &mut self.recovery,
+                    progress: &mut self.progress,
+                    health: &mut self.health,
+                }
+            }
+
             fn state(&self) -> Option<State> {
                 self.state
             }
@@ -46,24 +76,8 @@ macro_rules! remembered {
                 self.ready
             }
 
-            fn deadlines(&mut self) -> &mut Vec<Deadline> {
-                &mut self.deadlines
-            }
-
-            fn recovery(&mut self) -> &mut Option<Recovery> {
-                &mut self.recovery
-            }
-
-            fn progress(&mut self) -> &mut Option<Progress> {
-                &mut self.progress
-            }
-
-            fn health(&mut self) -> &mut Option<Health> {
-                &mut self.health
-            }
-
-            fn stored_conditions(&self) -> &[Condition] {
-                &self.conditions
+            fn set_observed_generation(&mut self, generation: i64) {
+                self.observed_generation = Some(generation);
             }
 
             fn show(&mut self, state: State, failure: Option<(&'static str, String)>) {
@@ -81,14 +95,13 @@ remembered!(CAPTClusterStatus, CAPTControlPlaneStatus);
 
 /// What the stored status remembers.
 pub fn read<S: Remembered>(stored: &S) -> Memory {
-    let mut status = stored.clone();
     let mut timers = Timers::default();
     for timer in Timer::ALL {
-        let deadline = status.deadlines().iter().find(|deadline| deadline.name == timer.name());
+        let deadline = stored.deadlines().iter().find(|deadline| deadline.name == timer.name());
         timers.set(timer, deadline.map(Deadline::running));
     }
-    let attempts = status.recovery().as_ref().map(Attempts::from).unwrap_or_default();
-    let paused_since = condition::find(stored.stored_conditions(), "Paused")
+    let attempts = stored.recovery().map(Attempts::from).unwrap_or_default();
+    let paused_since = condition::find(stored.conditions(), "Paused")
         .filter(|paused| paused.status == ConditionStatus::True)
         .map(|paused| paused.last_transition_time);
     Memory { state: stored.state(), served: stored.ready(), timers, attempts, paused_since }
@@ -109,15 +122,24 @@ pub fn record_progress<S: Remembered>(
     now: Time,
 ) {
     let served_before = wanted.ready();
-    let before = wanted.progress().take().unwrap_or_default();
-    let taken = progress::Taken { served_before, facts, next, change, timeouts: &limits.timeouts, why: &cause.message };
-    let after = progress::advance(&before, taken, now);
-    *wanted.progress() = (after != Progress::default()).then_some(after);
+    let progress = wanted.kept().progress;
+    let before = progress.take().unwrap_or_default();
+    let taken = machine::progress::Taken {
+        served_before,
+        facts,
+        next,
+        change,
+        timeouts: &limits.timeouts,
+        why: &cause.message,
+    };
+    let after = machine::progress::advance(&before, taken, now);
+    *progress = (after != Progress::default()).then_some(after);
 }
 
 /// Takes over into `wanted` what was checked; the time of a check moves only with its result.
 pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[Check<'_>], now: Time) {
-    let before = wanted.health().take().map(|health| health.checks).unwrap_or_default();
+    let health = wanted.kept().health;
+    let before = health.take().map(|health| health.checks).unwrap_or_default();
     let status = if checks.iter().any(|(_, status, _)| *status == CheckStatus::Failed) {
         HealthStatus::Unhealthy
     } else if checks.iter().any(|(_, status, _)| *status == CheckStatus::Passed) {
@@ -138,18 +160,19 @@ pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[Check<'_>], now: T
             }
         })
         .collect();
-    *wanted.health() = Some(Health { status, checks });
+    *health = Some(Health { status, checks });
 }
 
 /// Takes over into `wanted` what the machine shall remember.
 pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
     let Next { memory, state, because: _, stalled: _, act, at: _ } = next;
     let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
-    *wanted.deadlines() =
+    let Kept { deadlines, recovery, progress: _, health: _ } = wanted.kept();
+    *deadlines =
         Timer::ALL.into_iter().filter_map(|timer| Some(Deadline::new(timer.name(), timers.get(timer)?))).collect();
-    let before = wanted.recovery().take();
+    let before = recovery.take();
     let Attempts { made, last, next: next_attempt, spent } = *attempts;
-    *wanted.recovery() = if *attempts == Attempts::default() {
+    *recovery = if *attempts == Attempts::default() {
         // What was tried before a success stays to be seen.
         before.filter(|recovery| recovery.attempts > 0 || recovery.last_result.is_some()).map(|recovery| Recovery {
             attempts: 0,
@@ -189,7 +212,7 @@ pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limit
             format!("given up after {} attempts to recover: {}", next.memory.attempts.made, own.message),
         ),
         // Nothing new failed since: the failure that was shown is the one that the user has to answer.
-        Because::StillFailed => match condition::find(stored.stored_conditions(), "Stalled") {
+        Because::StillFailed => match condition::find(stored.conditions(), "Stalled") {
             Some(stalled) => Cause::new(stalled.reason.clone(), stalled.message.clone()),
             None => own.clone(),
         },
@@ -198,23 +221,23 @@ pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limit
 
 /// Whether the status shows a failure with this reason already.
 pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
-    ["Reconciling", "Healthy", "Stalled"].into_iter().any(|type_| {
-        condition::find(stored.stored_conditions(), type_).is_some_and(|condition| condition.reason == reason)
-    })
+    ["Reconciling", "Healthy", "Stalled"]
+        .into_iter()
+        .any(|type_| condition::find(stored.conditions(), type_).is_some_and(|condition| condition.reason == reason))
 }
 
-/// Whether `wanted` differs in nothing but timers, progress and checks from `stored`, and so soon after the last
-/// transition that more is likely to follow. Says when it is worth a write.
+/// When a status that differs in nothing but timers, progress and checks is worth a write, if that is
+/// later: so soon after the last transition more is likely to follow.
 pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Option<Time> {
-    let mut same_timers = wanted.clone();
-    let mut before = stored.clone();
-    before.deadlines().clone_into(same_timers.deadlines());
-    before.progress().clone_into(same_timers.progress());
-    before.health().clone_into(same_timers.health());
-    if same_timers != *stored || wanted == stored {
+    let (mut rest, mut before) = (wanted.clone(), stored.clone());
+    let (Kept { deadlines, recovery: _, progress, health }, before) = (rest.kept(), before.kept());
+    std::mem::swap(deadlines, before.deadlines);
+    std::mem::swap(progress, before.progress);
+    std::mem::swap(health, before.health);
+    if rest != *stored || wanted == stored {
         return None;
     }
-    let last = stored.stored_conditions().iter().map(|condition| condition.last_transition_time).max()?;
+    let last = stored.conditions().iter().map(|condition| condition.last_transition_time).max()?;
     let at = last.plus(BATCH);
     (at > now && last <= now).then_some(at)
 }

@@ -19,14 +19,20 @@ use crate::{
 /// A status of ours.
 pub trait Status: Clone + PartialEq + Serialize {
     /// Its conditions.
-    fn conditions(&mut self) -> &mut Vec<Condition>;
+    fn conditions(&self) -> &[Condition];
+    /// Replaces its conditions.
+    fn set_conditions(&mut self, conditions: Vec<Condition>);
 }
 
 macro_rules! status {
     ($($type:ty),*) => {$(
         impl Status for $type {
-            fn conditions(&mut self) -> &mut Vec<Condition> {
-                &mut self.conditions
+            fn conditions(&self) -> &[Condition] {
+                &self.conditions
+            }
+
+            fn set_conditions(&mut self, conditions: Vec<Condition>) {
+                self.conditions = conditions;
             }
         }
     )*};
@@ -39,40 +45,18 @@ pub fn write<S: Status>(
     writer: &mut Writer,
     manager: &'static str,
     stored: &S,
-    mut wanted: S,
+    wanted: S,
     verdicts: Vec<Verdict>,
     generation: i64,
     now: Time,
 ) -> bool {
-    let mut stored = stored.clone();
-    let ours: Vec<ConditionType> = verdicts.iter().map(|verdict| verdict.type_.clone()).collect();
-    let merged = condition::merge(stored.conditions(), verdicts, generation, now);
-    if condition::same(stored.conditions(), &merged) {
-        // The order of the list is the API server's business.
-        wanted.conditions().clone_from(stored.conditions());
-    } else {
-        *wanted.conditions() = merged;
-    }
-    if wanted == stored {
-        return false;
-    }
-    let reason = reason(stored.conditions(), wanted.conditions());
-    wanted.conditions().retain(|condition| ours.iter().any(|type_| *type_ == condition.type_));
-    match serde_json::to_value(&wanted) {
-        Ok(status) => {
-            writer.own(Op::ApplyStatus { manager, status }, reason);
-            true
-        }
-        Err(error) => {
-            writer.note(format!("status cannot be written as JSON: {error}"));
-            false
-        }
-    }
+    let (wanted, ours) = merged(stored, wanted, verdicts, generation, now);
+    wanted != *stored && send_changes(writer, manager, stored, wanted, &ours)
 }
 
 /// As [`write()`], but a change of nothing but timers right after a transition waits, since more is
 /// likely to follow; the plan then says when it is worth a write.
-pub fn write_batched<S: Status + Remembered>(
+pub fn write_batched<S: Remembered>(
     writer: &mut Writer,
     manager: &'static str,
     stored: &S,
@@ -81,17 +65,16 @@ pub fn write_batched<S: Status + Remembered>(
     generation: i64,
     now: Time,
 ) -> bool {
-    let mut merged = wanted.clone();
-    let conditions = condition::merge(stored.clone().conditions(), verdicts.clone(), generation, now);
-    if condition::same(stored.clone().conditions(), &conditions) {
-        merged.conditions().clone_from(stored.clone().conditions());
-        if let Some(at) = memory::worth_a_write_at(stored, &merged, now) {
-            let plan = writer.plan();
-            plan.next = Some(plan.next.map_or(at, |next| next.min(at)));
-            return false;
-        }
+    let (wanted, ours) = merged(stored, wanted, verdicts, generation, now);
+    if wanted == *stored {
+        return false;
     }
-    write(writer, manager, stored, wanted, verdicts, generation, now)
+    if let Some(at) = memory::worth_a_write_at(stored, &wanted, now) {
+        let plan = writer.plan();
+        plan.next = Some(plan.next.map_or(at, |next| next.min(at)));
+        return false;
+    }
+    send_changes(writer, manager, stored, wanted, &ours)
 }
 
 /// Adds the write of nothing but the Paused condition.
@@ -106,18 +89,51 @@ pub fn write_paused<S: Status>(
     generation: i64,
     now: Time,
 ) -> bool {
-    let mut before = stored.clone();
     let verdict = Verdict::new("Paused", true, "Paused", message);
-    let mut merged = condition::merge(before.conditions(), vec![verdict], generation, now);
-    if condition::same(before.conditions(), &merged) {
-        return false;
-    }
-    merged.retain(|condition| ours.contains(&condition.type_.as_str()));
-    let mut wanted = before;
-    *wanted.conditions() = merged;
+    let (wanted, _) = merged(stored, stored.clone(), vec![verdict], generation, now);
+    wanted != *stored && send(writer, manager, wanted, "paused".to_owned(), |type_| ours.contains(&type_))
+}
+
+/// `wanted` with the conditions that follow from `verdicts`, and the types of these.
+fn merged<S: Status>(
+    stored: &S,
+    mut wanted: S,
+    verdicts: Vec<Verdict>,
+    generation: i64,
+    now: Time,
+) -> (S, Vec<ConditionType>) {
+    let ours = verdicts.iter().map(|verdict| verdict.type_.clone()).collect();
+    let merged = condition::merge(stored.conditions(), verdicts, generation, now);
+    // The order of the list is the API server's business.
+    let same = condition::same(stored.conditions(), &merged);
+    wanted.set_conditions(if same { stored.conditions().to_vec() } else { merged });
+    (wanted, ours)
+}
+
+fn send_changes<S: Status>(
+    writer: &mut Writer,
+    manager: &'static str,
+    stored: &S,
+    wanted: S,
+    ours: &[ConditionType],
+) -> bool {
+    let reason = reason(stored.conditions(), wanted.conditions());
+    send(writer, manager, wanted, reason, |type_| ours.iter().any(|ours| *ours == *type_))
+}
+
+/// Adds the write of `wanted` without the conditions of others.
+fn send<S: Status>(
+    writer: &mut Writer,
+    manager: &'static str,
+    mut wanted: S,
+    reason: String,
+    is_ours: impl Fn(&str) -> bool,
+) -> bool {
+    let ours = wanted.conditions().iter().filter(|condition| is_ours(&condition.type_)).cloned().collect();
+    wanted.set_conditions(ours);
     match serde_json::to_value(&wanted) {
         Ok(status) => {
-            writer.own(Op::ApplyStatus { manager, status }, "paused");
+            writer.own(Op::ApplyStatus { manager, status }, reason);
             true
         }
         Err(error) => {
