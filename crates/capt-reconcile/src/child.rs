@@ -38,7 +38,7 @@ pub struct Child {
     /// Its Workspace, where the apply is there.
     pub claim: Option<Claim>,
     /// The connection Secret that the Workspace names, where there is one.
-    pub secret: Option<Seen<Arc<SecretView>>>,
+    pub secret: Option<(ObjectKey, Seen<Arc<SecretView>>)>,
 }
 
 /// How far a child is, as the provider object sees it.
@@ -88,7 +88,7 @@ impl Child {
             let reference = &workspace.spec["writeConnectionSecretToRef"];
             let name = reference["name"].as_str()?;
             let namespace = reference["namespace"].as_str().unwrap_or(&namespace);
-            Some(view.secret(namespace, name))
+            Some((ObjectKey::new(Kind::Secret, namespace, name), view.secret(namespace, name)))
         });
         let belongs = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
         Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned: belongs, claim, secret }
@@ -98,12 +98,12 @@ impl Child {
     pub fn is_unknown(&self) -> bool {
         self.apply.is_unknown()
             || self.claim.as_ref().is_some_and(Claim::is_unknown)
-            || self.secret.as_ref().is_some_and(Seen::is_unknown)
+            || self.secret.as_ref().is_some_and(|(_, secret)| secret.is_unknown())
     }
 
     /// The connection Secret, if it is there.
     pub fn connection(&self) -> Option<&SecretView> {
-        self.secret.as_ref().and_then(Seen::present).map(AsRef::as_ref)
+        self.secret.as_ref().and_then(|(_, secret)| secret.present()).map(AsRef::as_ref)
     }
 
     /// Name of the Workspace.

@@ -29,6 +29,7 @@ pub mod ownership;
 pub mod pass;
 pub mod pause;
 pub mod plan;
+pub mod provider;
 pub mod reasons;
 pub mod render;
 pub mod report;

@@ -7,7 +7,7 @@ use capt_status::{
     backoff::{Attempts, Budget},
     condition,
     failure::Class,
-    machine::{self, Because, Cause, Facts, Lifecycle, Limits, Memory, Next, Teardown, Timeouts, Timer, Timers},
+    machine::{self, Because, Cause, Facts, Limits, Memory, Next, Timeouts, Timer, Timers},
     text::{MAX_MESSAGE, truncate},
 };
 
@@ -242,11 +242,6 @@ pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Opt
     (at > now && last <= now).then_some(at)
 }
 
-/// How far a deletion is, from the class of what blocks it.
-pub fn deleting(blocked: Option<Class>) -> Lifecycle {
-    Lifecycle::Deleting(blocked.map_or(Teardown::Waiting, Teardown::Blocked))
-}
-
 /// Limits from the spec: `spec.timeouts`, then those of the Go implementation, then the defaults.
 pub fn limits(
     timeouts: Option<&SpecTimeouts>,
@@ -288,7 +283,7 @@ fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
 #[cfg(test)]
 mod tests {
     use capt_status::deadline::Running;
-    use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Owner, Role, Workspace};
+    use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace};
 
     use super::*;
 

@@ -310,7 +310,20 @@ fn a_namespace_deletion_keeps_the_order() {
 fn while_paused_nothing_but_the_condition_is_written() {
     let mut simulation = ready(WorkspaceApi::Cluster);
     simulation.api.edit(&key(Kind::Cluster, "demo"), |cluster| cluster["spec"]["paused"] = json!(true));
+    let conditions = |simulation: &Simulation| {
+        let plane = status(simulation, Kind::CaptControlPlane, "demo");
+        let mut types: Vec<String> = plane["conditions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|condition| condition["type"].as_str().unwrap().to_owned())
+            .collect();
+        types.sort();
+        types
+    };
+    let shown = conditions(&simulation);
     simulation.run_capt();
+    assert_eq!(conditions(&simulation), shown, "none is lost");
     let before = lines(&simulation).len();
     simulation.api.edit(&key(Kind::CaptControlPlane, "demo"), |object| object["spec"]["version"] = json!("1.32"));
     simulation.run_capt();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use capt_api::{
     CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
-    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, RETRY_ANNOTATION},
+    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION},
 };
 use capt_status::{
-    CheckStatus, ConditionStatus, Operation, State, Time,
+    CheckStatus, Condition, ConditionStatus, Operation, State, Time,
     condition::{self, Verdict},
     machine::{self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace},
 };
@@ -17,29 +17,17 @@ use serde_json::json;
 use super::observe::{Observed, apply_name};
 use crate::{
     child::{ChildProgress, Wanted},
-    hash,
     memory::{self, Check},
     meta::{self, Writer},
     object::Kind,
     outputs,
     plan::{Event, EventType, Op, Plan},
+    provider::{self, Deletion},
     reasons, status,
 };
 
-/// Condition types of a CAPTCluster that are ours.
-const CONDITIONS: [&str; 11] = [
-    "Available",
-    "Ready",
-    "Healthy",
-    "Reconciling",
-    "Stalled",
-    "Paused",
-    "Deleting",
-    "VPCReady",
-    "VPCCreating",
-    "VPCFailed",
-    "WaitingForCluster",
-];
+/// Condition types that only a CAPTCluster has.
+const OWN_CONDITIONS: [&str; 4] = ["VPCReady", "VPCCreating", "VPCFailed", "WaitingForCluster"];
 
 /// `environment` of templates where the Cluster names none.
 const DEFAULT_ENVIRONMENT: &str = "production";
@@ -55,8 +43,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         return Plan::nothing(key, "externally managed: nothing is touched");
     }
     if let Some(message) = &observed.paused {
-        status::write_paused(&mut writer, CAPTCLUSTER_MANAGER, &stored, message, &CONDITIONS, generation, now);
-        writer.note(format!("paused: {message}"));
+        provider::pause(&mut writer, CAPTCLUSTER_MANAGER, &stored, message, &OWN_CONDITIONS, generation, now);
         return writer.finish();
     }
     if observed.cluster.is_unknown() || observed.vpc.is_unknown() {
@@ -74,20 +61,19 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         None => Owner::Missing,
     };
     let found = if let Some(cluster) = observed.cluster.present() {
-        let writes_spec = prepare(observed, &mut writer);
+        let name_is_empty = captcluster.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
+        let fills_name = name_is_empty && captcluster.spec.vpc_template_ref.is_some();
+        let name = fills_name.then(|| apply_name(captcluster));
+        let writes_spec = provider::prepare(&mut writer, captcluster, CAPTCLUSTER_FINALIZER, name);
         // Our own write of the spec raises the generation by one; the status that follows in this
         // plan is about that one.
         generation += i64::from(writes_spec);
         vpc(observed, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
     } else {
-        let message = match meta::owner_cluster_name(captcluster) {
-            Some(name) => format!("waiting for Cluster {name} to exist"),
-            None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
-        };
-        Vpc::queued(Cause::new(reasons::WAITING_FOR_CLUSTER, message))
+        Vpc::queued(provider::waiting_for_cluster(captcluster))
     };
     found.record(observed, &mut wanted);
-    let hash = spec_hash(captcluster);
+    let hash = provider::spec_hash(captcluster, &captcluster.spec, &["workspaceTemplateApplyName"]);
     let facts = Facts {
         role: Role::Infrastructure,
         lifecycle: Lifecycle::Active,
@@ -150,25 +136,6 @@ fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [Check<'a>; 2] {
 fn limits(observed: &Observed) -> machine::Limits {
     let spec = &observed.captcluster.spec;
     memory::limits(spec.timeouts.as_ref(), &[], spec.recovery_strategy.as_ref())
-}
-
-/// Finalizer and the apply's name, in one write; true if the spec changes with it.
-fn prepare(observed: &Observed, writer: &mut Writer) -> bool {
-    let captcluster = observed.captcluster.as_ref();
-    let mut operations = Vec::new();
-    if !meta::has_finalizer(captcluster, CAPTCLUSTER_FINALIZER) {
-        operations.extend(meta::add_finalizer(captcluster, CAPTCLUSTER_FINALIZER));
-    }
-    let name_is_empty = captcluster.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
-    let fills_name = name_is_empty && captcluster.spec.vpc_template_ref.is_some();
-    if fills_name {
-        operations
-            .push(json!({"op": "add", "path": "/spec/workspaceTemplateApplyName", "value": apply_name(captcluster)}));
-    }
-    if !operations.is_empty() {
-        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made, and the name of the apply");
-    }
-    fills_name
 }
 
 /// What is known of the VPC.
@@ -350,15 +317,6 @@ fn own_verdicts(vpc: &Vpc, cause: &Cause, state: State, owner: Owner) -> Vec<Ver
     ]
 }
 
-fn spec_hash(captcluster: &capt_api::CAPTCluster) -> String {
-    let mut spec = serde_json::to_value(&captcluster.spec).unwrap_or_default();
-    if let Some(fields) = spec.as_object_mut() {
-        fields.remove("workspaceTemplateApplyName");
-    }
-    // The user's word to try again counts as a change.
-    hash::hex(&json!([spec, captcluster.annotations().get(RETRY_ANNOTATION)]), 16)
-}
-
 /// Control planes first, then the VPC's apply, then the finalizer.
 fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, now: Time) -> Plan {
     let captcluster = observed.captcluster.as_ref();
@@ -395,40 +353,22 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         }
         format!("waiting for {} to be deleted", observed.vpc.key)
     };
-    let cause = match observed.vpc.destroy_failure() {
-        Some(failure) => Cause::new(failure.reason, format!("{message}: {}", failure.message)),
-        None => Cause::new(reasons::WAITING_FOR_DELETION, message),
-    };
-    let generation = meta::generation(captcluster);
-    let mut wanted = stored.clone();
-    let facts = Facts {
+    let deletion = Deletion {
         role: Role::Infrastructure,
-        lifecycle: memory::deleting(observed.vpc.destroy_failure().map(|failure| failure.class)),
-        owner: Owner::Known,
-        inputs: Inputs::Valid,
-        infrastructure: Infrastructure::Ready,
-        workspace: Workspace::Ready,
-        busy: false,
-        configuration: Configuration::Complete,
-        checks: Checks::Passing,
-        same_failure: memory::is_shown(stored, &cause.reason),
-        user_changed: false,
+        manager: CAPTCLUSTER_MANAGER,
+        waiting_for: message,
+        blocked: observed.vpc.destroy_failure(),
+        limits: &limits(observed),
+        generation: meta::generation(captcluster),
     };
-    let limits = limits(observed);
-    let next = machine::follow(&memory::read(stored), &facts, &limits, now);
-    memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
-    memory::record(&mut wanted, &next, &facts, &cause);
-    wanted.observed_generation = Some(generation);
-    writer.plan().next = next.at;
-    let available = condition::is_true(&stored.conditions, "Available");
-    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, next.stalled, &cause, available);
-    verdicts.extend([
-        Verdict::new("VPCReady", false, cause.reason.clone(), cause.message.clone()),
-        Verdict::new("VPCCreating", false, "NotCreating", ""),
-        Verdict::new("VPCFailed", false, "NotFailed", ""),
-        Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
-    ]);
-    status::write(&mut writer, CAPTCLUSTER_MANAGER, stored, wanted, verdicts, generation, now);
-    writer.note(cause.message);
+    let own = |_: &[Condition], cause: &Cause| {
+        vec![
+            Verdict::new("VPCReady", false, cause.reason.clone(), cause.message.clone()),
+            Verdict::new("VPCCreating", false, "NotCreating", ""),
+            Verdict::new("VPCFailed", false, "NotFailed", ""),
+            Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
+        ]
+    };
+    deletion.tell(&mut writer, stored, own, now);
     writer.finish()
 }

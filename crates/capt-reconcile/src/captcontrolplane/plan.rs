@@ -8,7 +8,7 @@ use capt_api::{
     names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER},
 };
 use capt_status::{
-    Endpoint, Operation, State, Time,
+    Condition, Endpoint, Operation, State, Time,
     condition::{self, Verdict},
     machine::{
         self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Timer, Workspace,
@@ -26,9 +26,10 @@ use crate::{
     child::{Child, ChildProgress, Wanted},
     memory,
     meta::{self, Writer},
-    object::{Kind, ObjectKey},
+    object::Kind,
     outputs,
     plan::{Counts, Event, EventType, Op, Plan, Query},
+    provider::{self, Deletion},
     reasons, status,
     world::Seen,
 };
@@ -76,16 +77,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let mut generation = meta::generation(control_plane);
     let mut writer = Writer::new(key.clone(), &control_plane.metadata);
     if let Some(message) = &observed.paused {
-        status::write_paused(
-            &mut writer,
-            CONTROL_PLANE_MANAGER,
-            &stored,
-            message,
-            &report::CONDITIONS,
-            generation,
-            now,
-        );
-        writer.note(format!("paused: {message}"));
+        provider::pause(&mut writer, CONTROL_PLANE_MANAGER, &stored, message, &report::OWN_CONDITIONS, generation, now);
         return writer.finish();
     }
     if meta::is_deleting(control_plane) {
@@ -99,22 +91,21 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             return Plan::nothing(key, format!("Cluster {} is being deleted: nothing new is made", cluster.meta.name));
         }
         Some(cluster) => {
-            generation += i64::from(prepare(control_plane, &mut writer));
+            let fills_name = control_plane.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
+            let name = fills_name.then(|| apply_name(control_plane));
+            let writes_spec = provider::prepare(&mut writer, control_plane, CONTROL_PLANE_FINALIZER, name);
+            // A write of the spec raises the generation by one; the status that follows is about that one.
+            generation += i64::from(writes_spec);
             let mut found = provision(observed, cluster, &mut writer);
             if found.ready.is_some() {
-                // One write of the spec raises the generation by one; the status that follows is about that one.
                 generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer));
             }
             (Owner::Known, found)
         }
-        None => {
-            let message = match meta::owner_cluster_name(control_plane) {
-                Some(name) => format!("waiting for Cluster {name} to exist"),
-                None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
-            };
-            (Owner::Missing, Found::new(Workspace::Queued, Cause::new(reasons::WAITING_FOR_CLUSTER, message)))
-        }
+        None => (Owner::Missing, Found::new(Workspace::Queued, provider::waiting_for_cluster(control_plane))),
     };
+    let written_by_us = ["workspaceTemplateApplyName", "controlPlaneEndpoint"];
+    let hash = provider::spec_hash(control_plane, &control_plane.spec, &written_by_us);
     let facts = Facts {
         role: Role::ControlPlane,
         lifecycle: Lifecycle::Active,
@@ -126,7 +117,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         configuration: found.configuration,
         checks: Checks::Passing,
         same_failure: memory::is_shown(&stored, &found.cause.reason),
-        user_changed: stored.spec_hash.as_ref().is_some_and(|hash| *hash != report::spec_hash(control_plane)),
+        user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
     let limits = limits(control_plane);
     let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
@@ -137,9 +128,11 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let state = next.state;
     // Before the status says what runs now.
     let change = if report::is_upgrade(control_plane, &stored) { Operation::Upgrade } else { Operation::Update };
-    let mut before = stored.clone();
-    memory::record_progress(&mut before, &facts, &next, &cause, change, &limits, now);
-    let (mut wanted, verdicts) = report::status(observed, &before, &found, &next, &cause, generation);
+    let mut wanted = stored.clone();
+    memory::record_progress(&mut wanted, &facts, &next, &cause, change, &limits, now);
+    wanted.observed_generation = Some(generation);
+    wanted.spec_hash = Some(hash);
+    let verdicts = report::status(observed, &mut wanted, &found, &next, &cause);
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     writer.plan().state = Some(state);
@@ -163,23 +156,6 @@ fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
         },
     );
     memory::limits(spec.timeouts.as_ref(), &go, spec.recovery_strategy.as_ref())
-}
-
-/// Finalizer and the apply's name, in one write; true if the spec changes with it.
-fn prepare(control_plane: &CAPTControlPlane, writer: &mut Writer) -> bool {
-    let mut operations = Vec::new();
-    if !meta::has_finalizer(control_plane, CONTROL_PLANE_FINALIZER) {
-        operations.extend(meta::add_finalizer(control_plane, CONTROL_PLANE_FINALIZER));
-    }
-    let fills_name = control_plane.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
-    if fills_name {
-        operations
-            .push(json!({"op": "add", "path": "/spec/workspaceTemplateApplyName", "value": apply_name(control_plane)}));
-    }
-    if !operations.is_empty() {
-        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made, and the name of the apply");
-    }
-    fills_name
 }
 
 /// Makes the EKS apply once the VPC is there, and says how far its Workspace is.
@@ -339,9 +315,9 @@ fn kubeconfig(
     let exists = observed.kubeconfig.apply.present().is_some();
     let changes = observed.kubeconfig.ensure(writer, kind, control_plane, &cluster.meta.name, &wanted);
     let changes_spec = changes.is_some();
-    if let (Some(action), false, Some(secret)) = (changes, exists, connection_key(workspace, control_plane)) {
+    if let (Some(action), false, Some((secret, _))) = (changes, exists, &observed.eks.secret) {
         // The cache may lag behind the Secret; a further apply is made only if it truly has no kubeconfig.
-        action.unless.push(Query::Object { key: secret, counts: Counts::SecretKey { key: "kubeconfig" } });
+        action.unless.push(Query::Object { key: secret.clone(), counts: Counts::SecretKey { key: "kubeconfig" } });
     }
     match observed.kubeconfig.progress() {
         ChildProgress::Ready(made) if !changes_spec => text(&made, observed.kubeconfig.connection())?
@@ -353,12 +329,6 @@ fn kubeconfig(
         | ChildProgress::InProgress { cause, begun: _ }
         | ChildProgress::Failing(cause, _) => Err(not_ready(cause.message)),
     }
-}
-
-fn connection_key(workspace: &WorkspaceView, control_plane: &CAPTControlPlane) -> Option<ObjectKey> {
-    let reference = &workspace.spec["writeConnectionSecretToRef"];
-    let own = control_plane.namespace().unwrap_or_default();
-    Some(ObjectKey::new(Kind::Secret, reference["namespace"].as_str().unwrap_or(&own), reference["name"].as_str()?))
 }
 
 /// Both applies, then the finalizer. Needs no template, Cluster or Secret.
@@ -387,40 +357,22 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         return writer.finish();
     }
     let message = format!("waiting for {} to be deleted", left.join(", "));
-    let blocked = children.into_iter().find_map(Child::destroy_failure);
-    let cause = match &blocked {
-        Some(failure) => Cause::new(failure.reason, format!("{message}: {}", failure.message)),
-        None => Cause::new(reasons::WAITING_FOR_DELETION, message),
-    };
-    let generation = meta::generation(control_plane);
-    let mut wanted = stored.clone();
-    wanted.observed_generation = Some(generation);
-    let facts = Facts {
+    let deletion = Deletion {
         role: Role::ControlPlane,
-        lifecycle: memory::deleting(blocked.map(|failure| failure.class)),
-        owner: Owner::Known,
-        inputs: Inputs::Valid,
-        infrastructure: Infrastructure::Ready,
-        workspace: Workspace::Ready,
-        busy: false,
-        configuration: Configuration::Complete,
-        checks: Checks::Passing,
-        same_failure: memory::is_shown(stored, &cause.reason),
-        user_changed: false,
+        manager: CONTROL_PLANE_MANAGER,
+        waiting_for: message,
+        blocked: children.into_iter().find_map(Child::destroy_failure),
+        limits: &limits(control_plane),
+        generation: meta::generation(control_plane),
     };
-    let limits = limits(control_plane);
-    let next = machine::follow(&memory::read(stored), &facts, &limits, now);
-    memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
-    memory::record(&mut wanted, &next, &facts, &cause);
-    writer.plan().next = next.at;
-    let available = condition::is_true(&stored.conditions, "Available");
-    let mut verdicts = machine::verdicts(State::Deleting, stored.ready, next.stalled, &cause, available);
     // What is known of the parts stays as it was last seen.
-    verdicts.extend(report::CONDITIONS[7..].iter().map(|type_| match condition::find(&stored.conditions, type_) {
-        Some(last) => Verdict::new(*type_, last.status, last.reason.clone(), last.message.clone()),
-        None => Verdict::new(*type_, false, cause.reason.clone(), cause.message.clone()),
-    }));
-    status::write(&mut writer, CONTROL_PLANE_MANAGER, stored, wanted, verdicts, generation, now);
-    writer.note(cause.message);
+    let own = |stored: &[Condition], cause: &Cause| {
+        let verdict = |type_| match condition::find(stored, type_) {
+            Some(last) => Verdict::new(type_, last.status, last.reason.clone(), last.message.clone()),
+            None => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
+        };
+        report::OWN_CONDITIONS.into_iter().map(verdict).collect()
+    };
+    deletion.tell(&mut writer, stored, own, now);
     writer.finish()
 }

@@ -2,7 +2,7 @@
 
 use capt_api::{
     CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, WorkspaceStatus,
-    WorkspaceTemplateStatus, foreign::WorkspaceView, names::RETRY_ANNOTATION,
+    WorkspaceTemplateStatus, foreign::WorkspaceView,
 };
 use capt_status::{
     CheckStatus, ConditionStatus, State,
@@ -10,21 +10,13 @@ use capt_status::{
     machine::{self, Cause, Infrastructure, Inputs, Next, Workspace},
     text::{MAX_MESSAGE, truncate},
 };
-use kube::ResourceExt;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{observe::Observed, plan::Found};
-use crate::{hash, memory::Check, outputs, reasons};
+use crate::{memory::Check, outputs, reasons};
 
-/// Condition types of a CAPTControlPlane that are ours: the seven standard ones, then its own.
-pub(super) const CONDITIONS: [&str; 15] = [
-    "Available",
-    "Ready",
-    "Healthy",
-    "Reconciling",
-    "Stalled",
-    "Paused",
-    "Deleting",
+/// Condition types that only a CAPTControlPlane has.
+pub(super) const OWN_CONDITIONS: [&str; 8] = [
     "Initialized",
     "Creating",
     "Failed",
@@ -48,44 +40,39 @@ const USED_OUTPUTS: [&str; 6] = [
     "kubeconfig",
 ];
 
-/// The status that follows from what the pass found, and its conditions.
+/// Takes over into `wanted`, which is the stored status, what the pass found; its conditions.
 pub(super) fn status(
     observed: &Observed,
-    stored: &CAPTControlPlaneStatus,
+    wanted: &mut CAPTControlPlaneStatus,
     found: &Found,
     next: &Next,
     cause: &Cause,
-    generation: i64,
-) -> (CAPTControlPlaneStatus, Vec<Verdict>) {
+) -> Vec<Verdict> {
     let control_plane = observed.control_plane.as_ref();
-    let mut wanted = stored.clone();
-    wanted.observed_generation = Some(generation);
-    wanted.spec_hash = Some(spec_hash(control_plane));
     wanted.external_managed_control_plane = Some(true);
     if let Ok(endpoint) = &found.endpoint {
         wanted.endpoint = Some(endpoint.to_string());
     }
     // While an update runs the Secrets of before are the current ones.
-    wanted.secrets_ready = match (&found.ready, &found.secrets) {
-        (None, _) => stored.secrets_ready,
-        (Some(_), secrets) => secrets.is_ok(),
-    };
+    if found.ready.is_some() {
+        wanted.secrets_ready = found.secrets.is_ok();
+    }
     if found.endpoint.is_ok() && found.secrets.is_ok() {
         wanted.initialized = true;
         wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
     }
     wanted.ready |= next.memory.served;
-    workspace(observed, found, &mut wanted);
+    workspace(observed, found, wanted);
     if let Some(workspace) = &found.ready
         && let Some(version) = version(&control_plane.spec.version, workspace)
     {
         wanted.version = Some(version.clone());
         wanted.versions = vec![ControlPlaneVersion { version, replicas: None }];
     }
-    let available = condition::is_true(&stored.conditions, "Available");
+    let available = condition::is_true(&wanted.conditions, "Available");
     let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
-    verdicts.extend(own_verdicts(found, cause, next.state, &wanted));
-    (wanted, verdicts)
+    verdicts.extend(own_verdicts(found, cause, next.state, wanted));
+    verdicts
 }
 
 /// Whether the spec asks for another version than the one that runs.
@@ -291,21 +278,12 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
     ]
 }
 
-pub(super) fn spec_hash(control_plane: &CAPTControlPlane) -> String {
-    let mut spec = serde_json::to_value(&control_plane.spec).unwrap_or_default();
-    if let Some(fields) = spec.as_object_mut() {
-        // Written by us: a change of these is no change by the user.
-        fields.remove("workspaceTemplateApplyName");
-        fields.remove("controlPlaneEndpoint");
-    }
-    // The user's word to try again counts as a change.
-    hash::hex(&json!([spec, control_plane.annotations().get(RETRY_ANNOTATION)]), 16)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use capt_api::foreign::WorkspaceApi;
+    use serde_json::json;
+
+    use super::*;
 
     fn workspace(outputs: &Value) -> WorkspaceView {
         WorkspaceView::parse(

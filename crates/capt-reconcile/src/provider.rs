@@ -1,0 +1,154 @@
+//! What the plans of the two provider objects, CAPTCluster and CAPTControlPlane, have in common.
+
+use capt_status::{
+    Condition, Operation, State, Time,
+    condition::{self, Verdict},
+    machine::{
+        self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Limits, Owner, Role, Teardown,
+        Workspace,
+    },
+};
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    hash,
+    memory::{self, Remembered},
+    meta::{self, Writer},
+    outputs::Failure,
+    plan::Op,
+    reasons, status,
+};
+
+/// Condition types that [`machine::verdicts`] gives every provider object.
+pub const STANDARD_CONDITIONS: [&str; 7] =
+    ["Available", "Ready", "Healthy", "Reconciling", "Stalled", "Paused", "Deleting"];
+
+/// Finalizer and, where `apply_name` is given, the apply's name in the spec, in one write; true if the
+/// spec changes with it.
+pub fn prepare<K: Resource>(writer: &mut Writer, object: &K, finalizer: &str, apply_name: Option<String>) -> bool {
+    let mut operations = Vec::new();
+    if !meta::has_finalizer(object, finalizer) {
+        operations.extend(meta::add_finalizer(object, finalizer));
+    }
+    let fills_name = apply_name.is_some();
+    if let Some(name) = apply_name {
+        operations.push(json!({"op": "add", "path": "/spec/workspaceTemplateApplyName", "value": name}));
+    }
+    if !operations.is_empty() {
+        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made, and the name of the apply");
+    }
+    fills_name
+}
+
+/// Adds the Paused condition and nothing else; `own` are the condition types that only this kind has.
+pub fn pause<S: Remembered>(
+    writer: &mut Writer,
+    manager: &'static str,
+    stored: &S,
+    message: &str,
+    own: &[&'static str],
+    generation: i64,
+    now: Time,
+) {
+    let ours: Vec<&'static str> = STANDARD_CONDITIONS.iter().chain(own).copied().collect();
+    status::write_paused(writer, manager, stored, message, &ours, generation, now);
+    writer.note(format!("paused: {message}"));
+}
+
+/// What an object without its Cluster waits for.
+pub fn waiting_for_cluster<K: Resource>(object: &K) -> Cause {
+    let message = match meta::owner_cluster_name(object) {
+        Some(name) => format!("waiting for Cluster {name} to exist"),
+        None => "waiting for Cluster API to set an owner reference to a Cluster".to_owned(),
+    };
+    Cause::new(reasons::WAITING_FOR_CLUSTER, message)
+}
+
+/// What changes exactly when the user changes `spec` or asks for a retry; `written_by_us` are fields of
+/// the spec whose change is no change by the user.
+pub fn spec_hash<K: Resource>(object: &K, spec: &impl Serialize, written_by_us: &[&str]) -> String {
+    let mut spec = serde_json::to_value(spec).unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        for field in written_by_us {
+            fields.remove(*field);
+        }
+    }
+    // The user's word to try again counts as a change.
+    hash::hex(&json!([spec, object.annotations().get(capt_api::names::RETRY_ANNOTATION)]), 16)
+}
+
+/// A deletion that still waits for something.
+#[derive(Debug)]
+pub struct Deletion<'a> {
+    /// Which of the two it is.
+    pub role: Role,
+    /// Field manager of the status.
+    pub manager: &'static str,
+    /// What is waited for, as a sentence.
+    pub waiting_for: String,
+    /// What blocks it.
+    pub blocked: Option<Failure>,
+    /// Limits from the spec.
+    pub limits: &'a Limits,
+    /// metadata.generation.
+    pub generation: i64,
+}
+
+impl Deletion<'_> {
+    /// Adds the status that tells it; `own` gives the object's own conditions.
+    pub fn tell<S: Remembered>(
+        self,
+        writer: &mut Writer,
+        stored: &S,
+        own: impl FnOnce(&[Condition], &Cause) -> Vec<Verdict>,
+        now: Time,
+    ) {
+        let Self { role, manager, waiting_for, blocked, limits, generation } = self;
+        let (cause, teardown) = match blocked {
+            Some(Failure { class, reason, message }) => {
+                (Cause::new(reason, format!("{waiting_for}: {message}")), Teardown::Blocked(class))
+            }
+            None => (Cause::new(reasons::WAITING_FOR_DELETION, waiting_for), Teardown::Waiting),
+        };
+        let facts = Facts {
+            role,
+            lifecycle: Lifecycle::Deleting(teardown),
+            owner: Owner::Known,
+            inputs: Inputs::Valid,
+            infrastructure: Infrastructure::Ready,
+            workspace: Workspace::Ready,
+            busy: false,
+            configuration: Configuration::Complete,
+            checks: Checks::Passing,
+            same_failure: memory::is_shown(stored, &cause.reason),
+            user_changed: false,
+        };
+        let next = machine::follow(&memory::read(stored), &facts, limits, now);
+        let mut wanted = stored.clone();
+        wanted.set_observed_generation(generation);
+        memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
+        memory::record(&mut wanted, &next, &facts, &cause);
+        writer.plan().next = next.at;
+        let available = condition::is_true(stored.conditions(), "Available");
+        let mut verdicts = machine::verdicts(State::Deleting, stored.ready(), next.stalled, &cause, available);
+        verdicts.extend(own(stored.conditions(), &cause));
+        status::write(writer, manager, stored, wanted, verdicts, generation, now);
+        writer.note(cause.message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_conditions_are_those_that_the_machine_gives() {
+        for state in State::ALL {
+            let verdicts = machine::verdicts(state, false, false, &Cause::new("Because", ""), false);
+            let types: Vec<&str> = verdicts.iter().map(|verdict| verdict.type_.as_str()).collect();
+            assert_eq!(types, STANDARD_CONDITIONS, "{state:?}");
+        }
+    }
+}
