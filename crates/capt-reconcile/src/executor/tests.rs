@@ -1,3 +1,5 @@
+//! Each request with its precondition, each answer with its outcome, and the live reads before a write.
+
 use super::*;
 use crate::plan::Plan;
 

@@ -1,3 +1,5 @@
+//! Rendering of a template as a whole: substitution, precedence, and what the namespaced API can express.
+
 use serde_json::json;
 
 use super::*;
