@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL},
+    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL, conditions},
 };
 use capt_status::{Time, condition, failure::Class, machine::Cause};
 use kube::{Resource, ResourceExt};
@@ -123,7 +123,8 @@ impl Child {
             );
             return ChildProgress::Failing(Cause::new(reasons::NAME_COLLISION, message), Class::Config);
         }
-        if let Some(synced) = apply.status.as_ref().and_then(|status| condition::find(&status.conditions, "Synced"))
+        if let Some(synced) =
+            apply.status.as_ref().and_then(|status| condition::find(&status.conditions, conditions::SYNCED))
             && synced.status == condition::ConditionStatus::False
             && synced.observed_generation == Some(meta::generation(apply.as_ref()))
         {

@@ -1,6 +1,6 @@
 //! Between the wire form of a status and what the state machine remembers; limits from the spec.
 
-use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts};
+use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
     ActionType, CheckStatus, ConditionStatus, Deadline, EffectiveStrategy, Health, HealthCheck, HealthStatus,
     Operation, Progress, Recovery, RecoveryStrategy, Span, State, Time,
@@ -101,7 +101,7 @@ pub fn read<S: Remembered>(stored: &S) -> Memory {
         timers.set(timer, deadline.map(Deadline::running));
     }
     let attempts = stored.recovery().map(Attempts::from).unwrap_or_default();
-    let paused_since = condition::find(stored.conditions(), "Paused")
+    let paused_since = condition::find(stored.conditions(), conditions::PAUSED)
         .filter(|paused| paused.status == ConditionStatus::True)
         .map(|paused| paused.last_transition_time);
     Memory { state: stored.state(), served: stored.ready(), timers, attempts, paused_since }
@@ -212,7 +212,7 @@ pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limit
             format!("given up after {} attempts to recover: {}", next.memory.attempts.made, own.message),
         ),
         // Nothing new failed since: the failure that was shown is the one that the user has to answer.
-        Because::StillFailed => match condition::find(stored.conditions(), "Stalled") {
+        Because::StillFailed => match condition::find(stored.conditions(), conditions::STALLED) {
             Some(stalled) => Cause::new(stalled.reason.clone(), stalled.message.clone()),
             None => own.clone(),
         },
@@ -221,7 +221,7 @@ pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limit
 
 /// Whether the status shows a failure with this reason already.
 pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
-    ["Reconciling", "Healthy", "Stalled"]
+    [conditions::RECONCILING, conditions::HEALTHY, conditions::STALLED]
         .into_iter()
         .any(|type_| condition::find(stored.conditions(), type_).is_some_and(|condition| condition.reason == reason))
 }

@@ -1,5 +1,6 @@
 //! What the plans of the two provider objects, CAPTCluster and CAPTControlPlane, have in common.
 
+use capt_api::names::conditions;
 use capt_status::{
     Condition, Operation, State, Time,
     condition::{self, Verdict},
@@ -22,8 +23,15 @@ use crate::{
 };
 
 /// Condition types that [`machine::verdicts`] gives every provider object.
-pub const STANDARD_CONDITIONS: [&str; 7] =
-    ["Available", "Ready", "Healthy", "Reconciling", "Stalled", "Paused", "Deleting"];
+pub const STANDARD_CONDITIONS: [&str; 7] = [
+    conditions::AVAILABLE,
+    conditions::READY,
+    conditions::HEALTHY,
+    conditions::RECONCILING,
+    conditions::STALLED,
+    conditions::PAUSED,
+    conditions::DELETING,
+];
 
 /// Finalizer and, where `apply_name` is given, the apply's name in the spec, in one write; true if the
 /// spec changes with it.
@@ -131,7 +139,7 @@ impl Deletion<'_> {
         memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
         memory::record(&mut wanted, &next, &facts, &cause);
         writer.plan().next = next.at;
-        let available = condition::is_true(stored.conditions(), "Available");
+        let available = condition::is_true(stored.conditions(), conditions::AVAILABLE);
         let mut verdicts = machine::verdicts(State::Deleting, stored.ready(), next.stalled, &cause, available);
         verdicts.extend(own(stored.conditions(), &cause));
         status::write(writer, manager, stored, wanted, verdicts, generation, now);

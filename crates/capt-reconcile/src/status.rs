@@ -3,7 +3,7 @@
 //! The whole status that is ours is sent each time, since server-side apply removes what its
 //! manager stops sending. Conditions of other writers are not sent, so they stay theirs.
 
-use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, WorkspaceTemplateApplyStatus};
+use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, WorkspaceTemplateApplyStatus, names::conditions};
 use capt_status::{
     Condition, ConditionStatus, Time,
     condition::{self, ConditionType, Verdict},
@@ -89,7 +89,7 @@ pub fn write_paused<S: Status>(
     generation: i64,
     now: Time,
 ) -> bool {
-    let verdict = Verdict::new("Paused", true, "Paused", message);
+    let verdict = Verdict::new(conditions::PAUSED, true, "Paused", message);
     let (wanted, _) = merged(stored, stored.clone(), vec![verdict], generation, now);
     wanted != *stored && send(writer, manager, wanted, "paused".to_owned(), |type_| ours.contains(&type_))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use capt_api::{
     CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
-    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION},
+    names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, conditions},
 };
 use capt_status::{
     CheckStatus, Condition, ConditionStatus, Operation, State, Time,
@@ -27,7 +27,8 @@ use crate::{
 };
 
 /// Condition types that only a CAPTCluster has.
-const OWN_CONDITIONS: [&str; 4] = ["VPCReady", "VPCCreating", "VPCFailed", "WaitingForCluster"];
+const OWN_CONDITIONS: [&str; 4] =
+    [conditions::VPC_READY, conditions::VPC_CREATING, conditions::VPC_FAILED, conditions::WAITING_FOR_CLUSTER];
 
 /// `environment` of templates where the Cluster names none.
 const DEFAULT_ENVIRONMENT: &str = "production";
@@ -104,7 +105,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         wanted.ready = true;
         wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
     }
-    let available = condition::is_true(&stored.conditions, "Available");
+    let available = condition::is_true(&stored.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);
     verdicts.extend(own_verdicts(&found, &cause, state, owner));
     writer.plan().state = Some(state);
@@ -294,25 +295,25 @@ fn own_verdicts(vpc: &Vpc, cause: &Cause, state: State, owner: Owner) -> Vec<Ver
     };
     vec![
         if is_ready {
-            Verdict::new("VPCReady", true, reasons::READY, "")
+            Verdict::new(conditions::VPC_READY, true, reasons::READY, "")
         } else {
-            because("VPCReady", ConditionStatus::False)
+            because(conditions::VPC_READY, ConditionStatus::False)
         },
         if is_creating {
-            because("VPCCreating", ConditionStatus::True)
+            because(conditions::VPC_CREATING, ConditionStatus::True)
         } else {
-            Verdict::new("VPCCreating", false, "NotCreating", "")
+            Verdict::new(conditions::VPC_CREATING, false, "NotCreating", "")
         },
         if is_failing {
-            because("VPCFailed", ConditionStatus::True)
+            because(conditions::VPC_FAILED, ConditionStatus::True)
         } else {
-            Verdict::new("VPCFailed", false, "NotFailed", "")
+            Verdict::new(conditions::VPC_FAILED, false, "NotFailed", "")
         },
         match owner {
             Owner::Missing => {
-                Verdict::new("WaitingForCluster", true, vpc.cause.reason.clone(), vpc.cause.message.clone())
+                Verdict::new(conditions::WAITING_FOR_CLUSTER, true, vpc.cause.reason.clone(), vpc.cause.message.clone())
             }
-            Owner::Known => Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
+            Owner::Known => Verdict::new(conditions::WAITING_FOR_CLUSTER, false, "ClusterFound", ""),
         },
     ]
 }
@@ -363,10 +364,10 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
     };
     let own = |_: &[Condition], cause: &Cause| {
         vec![
-            Verdict::new("VPCReady", false, cause.reason.clone(), cause.message.clone()),
-            Verdict::new("VPCCreating", false, "NotCreating", ""),
-            Verdict::new("VPCFailed", false, "NotFailed", ""),
-            Verdict::new("WaitingForCluster", false, "ClusterFound", ""),
+            Verdict::new(conditions::VPC_READY, false, cause.reason.clone(), cause.message.clone()),
+            Verdict::new(conditions::VPC_CREATING, false, "NotCreating", ""),
+            Verdict::new(conditions::VPC_FAILED, false, "NotFailed", ""),
+            Verdict::new(conditions::WAITING_FOR_CLUSTER, false, "ClusterFound", ""),
         ]
     };
     deletion.tell(&mut writer, stored, own, now);

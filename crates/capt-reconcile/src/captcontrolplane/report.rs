@@ -2,7 +2,7 @@
 
 use capt_api::{
     CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, WorkspaceStatus,
-    WorkspaceTemplateStatus, foreign::WorkspaceView,
+    WorkspaceTemplateStatus, foreign::WorkspaceView, names::conditions,
 };
 use capt_status::{
     CheckStatus, ConditionStatus, State,
@@ -17,14 +17,14 @@ use crate::{memory::Check, outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
 pub(super) const OWN_CONDITIONS: [&str; 8] = [
-    "Initialized",
-    "Creating",
-    "Failed",
-    "WorkspaceSynced",
-    "WorkspaceReady",
-    "EndpointAvailable",
-    "SecretsReady",
-    "RollingOut",
+    conditions::INITIALIZED,
+    conditions::CREATING,
+    conditions::FAILED,
+    conditions::WORKSPACE_SYNCED,
+    conditions::WORKSPACE_READY,
+    conditions::ENDPOINT_AVAILABLE,
+    conditions::SECRETS_READY,
+    conditions::ROLLING_OUT,
 ];
 
 /// Largest `workspaceStatus.atProvider`, in bytes of JSON; etcd and watches carry it each time.
@@ -69,7 +69,7 @@ pub(super) fn status(
         wanted.version = Some(version.clone());
         wanted.versions = vec![ControlPlaneVersion { version, replicas: None }];
     }
-    let available = condition::is_true(&wanted.conditions, "Available");
+    let available = condition::is_true(&wanted.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
     verdicts.extend(own_verdicts(found, cause, next.state, wanted));
     verdicts
@@ -227,30 +227,30 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
         State::Pending | State::Validating | State::Provisioning | State::Configuring | State::Recovering
     );
     vec![
-        latch("Initialized", wanted.initialized, "Initialized"),
+        latch(conditions::INITIALIZED, wanted.initialized, "Initialized"),
         if is_creating && !wanted.ready {
-            because("Creating", ConditionStatus::True)
+            because(conditions::CREATING, ConditionStatus::True)
         } else {
-            Verdict::new("Creating", false, "NotCreating", "")
+            Verdict::new(conditions::CREATING, false, "NotCreating", "")
         },
         if state == State::Failed {
-            because("Failed", ConditionStatus::True)
+            because(conditions::FAILED, ConditionStatus::True)
         } else {
-            Verdict::new("Failed", false, "NotFailed", "")
+            Verdict::new(conditions::FAILED, false, "NotFailed", "")
         },
         match found.workspace {
-            Workspace::Ready => Verdict::new("WorkspaceSynced", true, reasons::WORKSPACE_SYNCED, ""),
-            Workspace::Failing(_) => because("WorkspaceSynced", ConditionStatus::False),
-            Workspace::Queued | Workspace::Applying => because("WorkspaceSynced", ConditionStatus::Unknown),
+            Workspace::Ready => Verdict::new(conditions::WORKSPACE_SYNCED, true, reasons::WORKSPACE_SYNCED, ""),
+            Workspace::Failing(_) => because(conditions::WORKSPACE_SYNCED, ConditionStatus::False),
+            Workspace::Queued | Workspace::Applying => because(conditions::WORKSPACE_SYNCED, ConditionStatus::Unknown),
         },
         if found.workspace == Workspace::Ready {
-            Verdict::new("WorkspaceReady", true, reasons::AVAILABLE, "")
+            Verdict::new(conditions::WORKSPACE_READY, true, reasons::AVAILABLE, "")
         } else {
-            because("WorkspaceReady", ConditionStatus::False)
+            because(conditions::WORKSPACE_READY, ConditionStatus::False)
         },
         match (&found.changed_to, &found.endpoint, &wanted.endpoint) {
             (Some(other), _, _) => Verdict::new(
-                "EndpointAvailable",
+                conditions::ENDPOINT_AVAILABLE,
                 true,
                 reasons::ENDPOINT_CHANGED,
                 format!(
@@ -259,21 +259,21 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
             ),
             // While an update runs the last known endpoint still serves.
             (None, Ok(_), _) | (None, Err(_), Some(_)) => {
-                Verdict::new("EndpointAvailable", true, reasons::AVAILABLE, "")
+                Verdict::new(conditions::ENDPOINT_AVAILABLE, true, reasons::AVAILABLE, "")
             }
             (None, Err(cause), None) => {
-                Verdict::new("EndpointAvailable", false, cause.reason.clone(), cause.message.clone())
+                Verdict::new(conditions::ENDPOINT_AVAILABLE, false, cause.reason.clone(), cause.message.clone())
             }
         },
         if found.ready.is_none() && wanted.secrets_ready {
-            Verdict::new("SecretsReady", true, reasons::AVAILABLE, "")
+            Verdict::new(conditions::SECRETS_READY, true, reasons::AVAILABLE, "")
         } else {
-            part("SecretsReady", found.secrets.as_ref(), reasons::AVAILABLE)
+            part(conditions::SECRETS_READY, found.secrets.as_ref(), reasons::AVAILABLE)
         },
         if is_creating && wanted.ready {
-            because("RollingOut", ConditionStatus::True)
+            because(conditions::ROLLING_OUT, ConditionStatus::True)
         } else {
-            Verdict::new("RollingOut", false, "NotRollingOut", "")
+            Verdict::new(conditions::ROLLING_OUT, false, "NotRollingOut", "")
         },
     ]
 }

@@ -6,7 +6,7 @@
 use capt_api::{
     WorkspaceTemplateApplyStatus,
     foreign::WorkspaceApi,
-    names::{APPLY_FINALIZER, APPLY_MANAGER, OWNER_UID_LABEL},
+    names::{APPLY_FINALIZER, APPLY_MANAGER, OWNER_UID_LABEL, conditions},
 };
 use capt_status::{Time, condition::Verdict, machine::Cause};
 use kube::ResourceExt;
@@ -74,17 +74,19 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
     };
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(meta::generation(apply));
-    let synced = capt_status::condition::find(&stored.conditions, "Synced");
+    let synced = capt_status::condition::find(&stored.conditions, conditions::SYNCED);
     let verdicts = vec![
         match synced {
-            Some(synced) => Verdict::new("Synced", synced.status, synced.reason.clone(), synced.message.clone()),
-            None => Verdict::new("Synced", false, cause.reason.clone(), cause.message.clone()),
+            Some(synced) => {
+                Verdict::new(conditions::SYNCED, synced.status, synced.reason.clone(), synced.message.clone())
+            }
+            None => Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()),
         },
-        Verdict::new("Ready", false, cause.reason.clone(), cause.message.clone()),
-        Verdict::new("Reconciling", true, cause.reason.clone(), cause.message.clone()),
-        Verdict::new("Stalled", false, "NotStalled", ""),
-        Verdict::new("Paused", false, "NotPaused", ""),
-        Verdict::new("Deleting", true, cause.reason, cause.message.clone()),
+        Verdict::new(conditions::READY, false, cause.reason.clone(), cause.message.clone()),
+        Verdict::new(conditions::RECONCILING, true, cause.reason.clone(), cause.message.clone()),
+        Verdict::new(conditions::STALLED, false, "NotStalled", ""),
+        Verdict::new(conditions::PAUSED, false, "NotPaused", ""),
+        Verdict::new(conditions::DELETING, true, cause.reason, cause.message.clone()),
     ];
     status::write(&mut writer, APPLY_MANAGER, stored, wanted, verdicts, meta::generation(apply), now);
     writer.note(cause.message);

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use capt_api::{WorkspaceTemplate, WorkspaceTemplateApply, names::CLUSTER_NAME_LABEL};
+use capt_api::{
+    WorkspaceTemplate, WorkspaceTemplateApply,
+    names::{CLUSTER_NAME_LABEL, conditions},
+};
 use capt_status::condition;
 use kube::ResourceExt;
 
@@ -123,7 +126,7 @@ pub(crate) fn is_current(apply: &WorkspaceTemplateApply) -> bool {
     apply.status.as_ref().is_some_and(|status| {
         status.applied
             && status.observed_generation == Some(meta::generation(apply))
-            && condition::is_true(&status.conditions, "Synced")
+            && condition::is_true(&status.conditions, conditions::SYNCED)
     })
 }
 

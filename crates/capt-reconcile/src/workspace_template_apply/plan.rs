@@ -5,7 +5,7 @@ use capt_api::{
     foreign::{WorkspaceApi, WorkspaceView},
     names::{
         APPLY_FINALIZER, APPLY_MANAGER, CLUSTER_NAME_LABEL, EXTERNAL_NAME_ANNOTATION, OWNER_NAME_ANNOTATION,
-        OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL, RECREATE_WORKSPACE_ANNOTATION,
+        OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions,
     },
 };
 use capt_status::{ConditionStatus, Time, condition::Verdict, machine::Cause};
@@ -29,8 +29,15 @@ use crate::{
 };
 
 /// Condition types of an apply that are ours.
-pub(super) const CONDITIONS: [&str; 7] =
-    ["Synced", "Ready", "Reconciling", "Stalled", "PendingTakeoverChanges", "Paused", "Deleting"];
+pub(super) const CONDITIONS: [&str; 7] = [
+    conditions::SYNCED,
+    conditions::READY,
+    conditions::RECONCILING,
+    conditions::STALLED,
+    conditions::PENDING_TAKEOVER_CHANGES,
+    conditions::PAUSED,
+    conditions::DELETING,
+];
 
 /// What the pass found out about the Workspace's spec.
 #[derive(Debug, Clone, PartialEq)]
@@ -320,25 +327,25 @@ fn verdicts(observed: &Observed, sync: &Sync, writer: &Writer) -> Vec<Verdict> {
     let in_progress = Cause::new(reasons::CREATING, format!("waiting for the provider to apply Workspace {name}"));
     let (synced, cause) = match (sync, &progress) {
         (Sync::Waiting(cause) | Sync::Stalled(cause), _) => {
-            (Verdict::new("Synced", false, cause.reason.clone(), cause.message.clone()), cause.clone())
+            (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause.clone())
         }
         (Sync::Current, Progress::Failing(failure)) => {
             let cause = Cause::new(failure.reason, format!("Workspace {name}: {}", failure.message));
-            (Verdict::new("Synced", false, cause.reason.clone(), cause.message.clone()), cause)
+            (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause)
         }
         (Sync::Current, Progress::InProgress | Progress::Deleting | Progress::Ready) => {
-            (Verdict::new("Synced", true, reasons::WORKSPACE_SYNCED, ""), in_progress.clone())
+            (Verdict::new(conditions::SYNCED, true, reasons::WORKSPACE_SYNCED, ""), in_progress.clone())
         }
     };
     let ready = match &progress {
-        Progress::Ready => Verdict::new("Ready", true, reasons::AVAILABLE, ""),
+        Progress::Ready => Verdict::new(conditions::READY, true, reasons::AVAILABLE, ""),
         // The provider keeps Ready while a later apply fails: it still stands.
-        Progress::Failing(_) if was_available => Verdict::new("Ready", true, reasons::AVAILABLE, ""),
+        Progress::Failing(_) if was_available => Verdict::new(conditions::READY, true, reasons::AVAILABLE, ""),
         Progress::InProgress | Progress::Failing(_) => {
-            Verdict::new("Ready", false, cause.reason.clone(), cause.message.clone())
+            Verdict::new(conditions::READY, false, cause.reason.clone(), cause.message.clone())
         }
         Progress::Deleting => {
-            Verdict::new("Ready", false, reasons::DELETING, format!("Workspace {name} is being deleted"))
+            Verdict::new(conditions::READY, false, reasons::DELETING, format!("Workspace {name} is being deleted"))
         }
     };
     let is_stalled = match sync {
@@ -350,16 +357,16 @@ fn verdicts(observed: &Observed, sync: &Sync, writer: &Writer) -> Vec<Verdict> {
         synced,
         ready,
         match (is_done, is_stalled) {
-            (false, false) => Verdict::new("Reconciling", true, cause.reason.clone(), cause.message.clone()),
-            (true, _) | (false, true) => Verdict::new("Reconciling", false, "NotReconciling", ""),
+            (false, false) => Verdict::new(conditions::RECONCILING, true, cause.reason.clone(), cause.message.clone()),
+            (true, _) | (false, true) => Verdict::new(conditions::RECONCILING, false, "NotReconciling", ""),
         },
         if is_stalled {
-            Verdict::new("Stalled", true, cause.reason, cause.message)
+            Verdict::new(conditions::STALLED, true, cause.reason, cause.message)
         } else {
-            Verdict::new("Stalled", false, "NotStalled", "")
+            Verdict::new(conditions::STALLED, false, "NotStalled", "")
         },
-        Verdict::new("Paused", false, "NotPaused", ""),
-        Verdict::new("Deleting", false, "NotDeleting", ""),
+        Verdict::new(conditions::PAUSED, false, "NotPaused", ""),
+        Verdict::new(conditions::DELETING, false, "NotDeleting", ""),
     ];
     verdicts.extend(pending_changes(observed));
     verdicts
@@ -372,7 +379,7 @@ fn pending_changes(observed: &Observed) -> Option<Verdict> {
     let rendered = render::render(template, &observed.apply, &workspace.meta.name, observed.claim.api).ok()?;
     Some(match compare::difference(&rendered.spec, &workspace.spec) {
         Some(difference) => Verdict::new(
-            "PendingTakeoverChanges",
+            conditions::PENDING_TAKEOVER_CHANGES,
             true,
             "SpecDiffers",
             format!(
@@ -380,14 +387,17 @@ fn pending_changes(observed: &Observed) -> Option<Verdict> {
                 difference.fields.join(", ")
             ),
         ),
-        None => Verdict::new("PendingTakeoverChanges", false, "SpecAgrees", ""),
+        None => Verdict::new(conditions::PENDING_TAKEOVER_CHANGES, false, "SpecAgrees", ""),
     })
 }
 
 fn summary(verdicts: &[Verdict]) -> String {
     verdicts
         .iter()
-        .find(|verdict| matches!(verdict.type_.as_str(), "Synced" | "Ready") && verdict.status != ConditionStatus::True)
+        .find(|verdict| {
+            matches!(verdict.type_.as_str(), conditions::SYNCED | conditions::READY)
+                && verdict.status != ConditionStatus::True
+        })
         .map_or_else(|| "applied and ready".to_owned(), |verdict| verdict.message.clone())
 }
 
