@@ -7,7 +7,7 @@ use capt_api::{
     foreign::{SecretView, WorkspaceView},
     names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL, conditions},
 };
-use capt_status::{Time, condition, failure::Class, machine::Cause};
+use capt_status::{Class, Reason, Time, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::{
     ownership::{self, Claim, Owner},
     pass::Settings,
     plan::{Action, Counts, Op, Precondition, Query},
-    reasons,
+    reasons::{self, ApplyReason, Meaning},
     workspace_template_apply::is_current,
     world::{Seen, View},
 };
@@ -129,19 +129,13 @@ impl Child {
             && synced.observed_generation == Some(meta::generation(apply.as_ref()))
         {
             let cause = Cause::new(synced.reason.clone(), synced.message.clone());
-            return match synced.reason.as_str() {
-                reasons::TEMPLATE_NOT_FOUND => ChildProgress::Unresolved(cause),
-                reasons::WAITING_FOR_SECRETS | reasons::WAITING_FOR_WORKSPACES => {
-                    ChildProgress::InProgress { cause, begun: false }
-                }
-                reasons::WORKSPACE_DELETING => ChildProgress::Failing(cause, Class::Transient),
-                reasons::UNDEFINED_VARIABLE
-                | reasons::INVALID_TEMPLATE
-                | reasons::NAME_COLLISION
-                | reasons::WORKSPACE_MISSING => ChildProgress::Failing(cause, Class::Config),
-                // The provider's own error, by its reason; the class follows from the Workspace's text.
-                _ => {
-                    let class = self.workspace_failure().map_or(Class::Unknown, |failure| failure.class);
+            return match ApplyReason::find(&synced.reason).map(ApplyReason::meaning) {
+                Some(Meaning::Unresolved) => ChildProgress::Unresolved(cause),
+                Some(Meaning::Waiting) => ChildProgress::InProgress { cause, begun: false },
+                Some(Meaning::Failing(class)) => ChildProgress::Failing(cause, class),
+                // The provider's own error.
+                None => {
+                    let class = Reason::find(&synced.reason).map_or(Class::Unknown, Reason::class);
                     ChildProgress::Failing(cause, class)
                 }
             };
@@ -154,8 +148,7 @@ impl Child {
             Some(workspace) => match outputs::progress(workspace) {
                 Progress::InProgress | Progress::Deleting => waiting(),
                 Progress::Failing(failure) => {
-                    let message = format!("Workspace {}: {}", workspace.meta.name, failure.message);
-                    ChildProgress::Failing(Cause::new(failure.reason, message), failure.class)
+                    ChildProgress::Failing(outputs::cause(&workspace.meta.name, &failure), failure.class)
                 }
                 Progress::Ready => ChildProgress::Ready(Arc::clone(workspace)),
             },
@@ -181,18 +174,10 @@ impl Child {
     }
 
     /// Why the Workspace cannot be destroyed, while it is being deleted.
-    pub fn destroy_failure(&self) -> Option<outputs::Failure> {
-        let workspace = self.claim.as_ref().and_then(Claim::ours).filter(|workspace| workspace.meta.deleting)?;
-        let synced =
-            workspace.synced.as_ref().filter(|synced| synced.is_false() && synced.reason == "ReconcileError")?;
-        Some(outputs::failure(&synced.message))
-    }
-
-    fn workspace_failure(&self) -> Option<outputs::Failure> {
-        match outputs::progress(self.claim.as_ref().and_then(Claim::ours)?) {
-            Progress::Failing(failure) => Some(failure),
-            Progress::InProgress | Progress::Deleting | Progress::Ready => None,
-        }
+    pub fn destroy_failure(&self) -> Option<(Cause, Class)> {
+        let workspace = self.claim.as_ref().and_then(Claim::ours)?;
+        let failure = outputs::destroy_failure(workspace)?;
+        Some((outputs::cause(&workspace.meta.name, &failure), failure.class))
     }
 
     /// Asks the provider to try again now.

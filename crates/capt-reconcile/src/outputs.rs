@@ -13,8 +13,15 @@ use capt_api::{
         EXTERNAL_CREATE_FAILED_ANNOTATION, EXTERNAL_CREATE_PENDING_ANNOTATION, EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
     },
 };
-use capt_status::failure::Class;
+use capt_status::{
+    failure::{Failure, Stage, classify},
+    machine::Cause,
+    text::{MAX_MESSAGE, truncate},
+};
 use serde_json::Value;
+
+/// Reason of Synced where the provider tells an error.
+const RECONCILE_ERROR: &str = "ReconcileError";
 
 /// How far the provider is with a Workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +46,7 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     let Some(synced) = &workspace.synced else { return Progress::InProgress };
     let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
     match (synced.status.as_str(), synced.reason.as_str()) {
-        ("False", "ReconcileError") => Progress::Failing(failure(&synced.message)),
+        ("False", RECONCILE_ERROR) => Progress::Failing(classify(&synced.message)),
         ("True", _) if is_current && workspace.ready.as_ref().is_some_and(|ready| ready.status == "True") => {
             Progress::Ready
         }
@@ -47,25 +54,25 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     }
 }
 
-/// A failure that the provider reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// What may be done about it.
-    pub class: Class,
-    /// CamelCase reason.
-    pub reason: &'static str,
-    /// Short text on one line, without what changes from try to try.
-    pub message: String,
+/// A failure of a Workspace for people: what it means, what happened, and what to do about it.
+pub fn cause(workspace: &str, failure: &Failure) -> Cause {
+    let message = failure.message.trim_end_matches(['.', ' ']);
+    let told = format!("Workspace {workspace}: {message}. {}", failure.hint);
+    Cause::new(failure.reason.as_str(), truncate(&told, MAX_MESSAGE))
 }
 
-/// What the provider's error text means.
-///
-/// The text carries an encoded log, which never goes further than this.
-pub fn failure(message: &str) -> Failure {
-    let text = message.split("To see the full error run:").next().unwrap_or_default();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let message = if text.is_empty() { "the provider reports an error without a text".to_owned() } else { text };
-    Failure { class: Class::Unknown, reason: crate::reasons::WORKSPACE_ERROR, message }
+/// Why a Workspace that is being deleted does not go, where the provider says so. What an apply reported
+/// before the deletion is no reason.
+pub fn destroy_failure(workspace: &WorkspaceView) -> Option<Failure> {
+    let synced = workspace.synced.as_ref().filter(|synced| synced.is_false() && synced.reason == RECONCILE_ERROR)?;
+    if !workspace.meta.deleting {
+        return None;
+    }
+    let failure = classify(&synced.message);
+    match failure.stage {
+        Some(Stage::Create | Stage::Update) => None,
+        Some(Stage::Connect | Stage::Observe | Stage::Delete) | None => Some(failure),
+    }
 }
 
 /// Whether the provider has begun on a Workspace: its external name does not tell, since we set it.
@@ -176,8 +183,8 @@ mod tests {
             json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2});
         let paused = json!({"type": "Synced", "status": "False", "reason": "ReconcilePaused"});
         let old_provider = json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess"});
-        let failed = json!({"type": "Synced", "status": "False", "reason": "ReconcileError",
-            "message": "create failed: cannot\napply: Summary: X. To see the full error run: echo \"H4sI\" | base64 -d | gunzip"});
+        let message = "create failed: cannot apply Terraform configuration: VpcLimitExceeded: no more";
+        let failed = json!({"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message});
         for (generation, status, expected) in [
             (1, json!({}), Progress::InProgress),
             (2, conditions(&success, None), Progress::InProgress),
@@ -186,14 +193,41 @@ mod tests {
             (3, conditions(&success, Some("True")), Progress::InProgress),
             (7, conditions(&old_provider, Some("True")), Progress::Ready),
             (1, conditions(&paused, Some("True")), Progress::InProgress),
-            (
-                1,
-                conditions(&failed, Some("True")),
-                Progress::Failing(failure("create failed: cannot apply: Summary: X.")),
-            ),
+            (1, conditions(&failed, Some("True")), Progress::Failing(classify(message))),
         ] {
             assert_eq!(progress(&workspace(generation, &status)), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn only_a_failure_to_destroy_blocks_a_deletion() {
+        for (message, deleting, blocks) in [
+            ("delete failed: cannot destroy: DependencyViolation: has dependencies", true, true),
+            ("connect failed: cannot initialize: NoCredentialProviders", true, true),
+            ("no stage at all", true, true),
+            ("create failed: VpcLimitExceeded", true, false),
+            ("update failed: VpcLimitExceeded", true, false),
+            ("delete failed: DependencyViolation", false, false),
+        ] {
+            let synced = json!({"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message});
+            let mut found = workspace(1, &conditions(&synced, None));
+            found.meta.deleting = deleting;
+            assert_eq!(destroy_failure(&found).is_some(), blocks, "{message} {deleting}");
+        }
+    }
+
+    #[test]
+    fn a_cause_says_what_to_do_and_is_bounded() {
+        let failure = classify("create failed: VpcLimitExceeded: The maximum number of VPCs has been reached.");
+        let cause = cause("demo-vpc", &failure);
+        assert_eq!(cause.reason, "VpcQuotaExceeded");
+        assert!(
+            cause.message.starts_with("Workspace demo-vpc: ") && cause.message.ends_with(failure.hint),
+            "{cause:?}"
+        );
+        assert!(!cause.message.contains(".."), "{cause:?}");
+        let long = Failure { message: "x".repeat(4096), ..failure };
+        assert!(super::cause("w", &long).message.len() <= MAX_MESSAGE);
     }
 
     #[test]

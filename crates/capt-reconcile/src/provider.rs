@@ -4,6 +4,7 @@ use capt_api::names::conditions;
 use capt_status::{
     Condition, Operation, State, Time,
     condition::{self, Verdict},
+    failure::Class,
     machine::{
         self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Limits, Owner, Role, Teardown,
         Workspace,
@@ -17,7 +18,6 @@ use crate::{
     hash,
     memory::{self, Remembered},
     meta::{self, Writer},
-    outputs::Failure,
     plan::Op,
     reasons, status,
 };
@@ -97,7 +97,7 @@ pub struct Deletion<'a> {
     /// What is waited for, as a sentence.
     pub waiting_for: String,
     /// What blocks it.
-    pub blocked: Option<Failure>,
+    pub blocked: Option<(Cause, Class)>,
     /// Limits from the spec.
     pub limits: &'a Limits,
     /// metadata.generation.
@@ -115,8 +115,8 @@ impl Deletion<'_> {
     ) {
         let Self { role, manager, waiting_for, blocked, limits, generation } = self;
         let (cause, teardown) = match blocked {
-            Some(Failure { class, reason, message }) => {
-                (Cause::new(reason, format!("{waiting_for}: {message}")), Teardown::Blocked(class))
+            Some((cause, class)) => {
+                (Cause::new(cause.reason, format!("{waiting_for}: {}", cause.message)), Teardown::Blocked(class))
             }
             None => (Cause::new(reasons::WAITING_FOR_DELETION, waiting_for), Teardown::Waiting),
         };

@@ -1,6 +1,10 @@
 //! Reasons of conditions: the CamelCase words that programs match on, each in one place.
+//!
+//! Those of failures that the provider reports are [`capt_status::failure::Reason`]s.
 
 #![allow(missing_docs)] // each constant is its own text; the meaning stands where it is used
+
+use capt_status::Class;
 
 pub const WAITING_FOR_CLUSTER: &str = "WaitingForCluster";
 pub const WAITING_FOR_VPC: &str = "WaitingForVPC";
@@ -14,7 +18,6 @@ pub const UNDEFINED_VARIABLE: &str = "UndefinedVariable";
 pub const INVALID_TEMPLATE: &str = "InvalidTemplate";
 pub const NAME_COLLISION: &str = "NameCollision";
 pub const WORKSPACE_MISSING: &str = "WorkspaceMissing";
-pub const WORKSPACE_ERROR: &str = "ReconcileError";
 pub const WORKSPACE_DELETING: &str = "WorkspaceDeleting";
 pub const WORKSPACE_SYNCED: &str = "ReconcileSuccess";
 pub const CREATING: &str = "Creating";
@@ -32,3 +35,87 @@ pub const CLUSTER_DELETING: &str = "ClusterDeleting";
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 pub const READY: &str = "Ready";
 pub const DELETING: &str = "Deleting";
+
+/// Why `Synced` of an apply is False where the apply itself is the reason; what the provider reports has
+/// a [`capt_status::Reason`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApplyReason {
+    TemplateNotFound,
+    UndefinedVariable,
+    InvalidTemplate,
+    NameCollision,
+    WorkspaceMissing,
+    WorkspaceDeleting,
+    WaitingForSecrets,
+    WaitingForWorkspaces,
+}
+
+/// What it means to the owner of an apply that the apply is not in sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Something that the apply refers to is not there yet.
+    Unresolved,
+    /// Something else has to be ready first.
+    Waiting,
+    /// It fails, and what may be done about it.
+    Failing(Class),
+}
+
+impl ApplyReason {
+    pub const ALL: [Self; 8] = [
+        Self::TemplateNotFound,
+        Self::UndefinedVariable,
+        Self::InvalidTemplate,
+        Self::NameCollision,
+        Self::WorkspaceMissing,
+        Self::WorkspaceDeleting,
+        Self::WaitingForSecrets,
+        Self::WaitingForWorkspaces,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TemplateNotFound => TEMPLATE_NOT_FOUND,
+            Self::UndefinedVariable => UNDEFINED_VARIABLE,
+            Self::InvalidTemplate => INVALID_TEMPLATE,
+            Self::NameCollision => NAME_COLLISION,
+            Self::WorkspaceMissing => WORKSPACE_MISSING,
+            Self::WorkspaceDeleting => WORKSPACE_DELETING,
+            Self::WaitingForSecrets => WAITING_FOR_SECRETS,
+            Self::WaitingForWorkspaces => WAITING_FOR_WORKSPACES,
+        }
+    }
+
+    pub fn find(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == reason)
+    }
+
+    pub const fn meaning(self) -> Meaning {
+        match self {
+            Self::TemplateNotFound => Meaning::Unresolved,
+            Self::WaitingForSecrets | Self::WaitingForWorkspaces => Meaning::Waiting,
+            Self::WorkspaceDeleting => Meaning::Failing(Class::Transient),
+            Self::UndefinedVariable | Self::InvalidTemplate | Self::NameCollision | Self::WorkspaceMissing => {
+                Meaning::Failing(Class::Config)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_status::Reason;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_of_an_apply_is_found_by_its_name_and_none_of_the_provider() {
+        for reason in ApplyReason::ALL {
+            assert_eq!(ApplyReason::find(reason.as_str()), Some(reason));
+            assert_eq!(Reason::find(reason.as_str()), None, "one word, one meaning");
+        }
+        for reason in Reason::ALL {
+            assert_eq!(ApplyReason::find(reason.as_str()), None, "{reason}");
+        }
+    }
+}

@@ -60,16 +60,13 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
                     "the apply is being deleted and nobody needs its Workspace",
                 );
             }
-            let mut message = format!("waiting for Workspace {name} to be deleted");
-            if let Some(synced) =
-                workspace.synced.as_ref().filter(|synced| workspace.meta.deleting && synced.reason == "ReconcileError")
-            {
-                message = format!(
-                    "Workspace {name} cannot be deleted yet: {}",
-                    crate::outputs::failure(&synced.message).message
-                );
+            match crate::outputs::destroy_failure(workspace) {
+                Some(failure) => {
+                    let cause = crate::outputs::cause(name, &failure);
+                    Cause::new(cause.reason, format!("cannot be deleted yet: {}", cause.message))
+                }
+                None => Cause::new(reasons::DELETING, format!("waiting for Workspace {name} to be deleted")),
             }
-            Cause::new(reasons::DELETING, message)
         }
     };
     let mut wanted = stored.clone();

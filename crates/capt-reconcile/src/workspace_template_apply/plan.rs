@@ -330,7 +330,7 @@ fn verdicts(observed: &Observed, sync: &Sync, writer: &Writer) -> Vec<Verdict> {
             (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause.clone())
         }
         (Sync::Current, Progress::Failing(failure)) => {
-            let cause = Cause::new(failure.reason, format!("Workspace {name}: {}", failure.message));
+            let cause = outputs::cause(name, failure);
             (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause)
         }
         (Sync::Current, Progress::InProgress | Progress::Deleting | Progress::Ready) => {
