@@ -2,12 +2,11 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
-    ActionType, CheckStatus, ConditionStatus, Deadline, EffectiveStrategy, Health, HealthCheck, HealthStatus,
-    Operation, Progress, Recovery, RecoveryStrategy, Span, State, Time,
+    ActionType, CheckResult, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress, Recovery,
+    RecoveryStrategy, Span, State, Time,
     backoff::{Attempts, Budget},
     condition,
-    failure::Class,
-    machine::{self, Because, Cause, Facts, Limits, Memory, Next, Timeouts, Timer, Timers},
+    machine::{self, Because, Cause, Event, Facts, FailureReason, Limits, Memory, Next, Timeouts, Timer, Timers},
     text::{MAX_MESSAGE, truncate},
 };
 
@@ -29,6 +28,8 @@ pub trait Remembered: Status {
     fn state(&self) -> Option<State>;
     /// `status.ready`.
     fn ready(&self) -> bool;
+    /// `status.failureReason`.
+    fn failure_reason(&self) -> Option<&str>;
     /// `status.observedGeneration`.
     fn set_observed_generation(&mut self, generation: i64);
     /// Sets state, phase, failure reason and failure message.
@@ -76,6 +77,10 @@ macro_rules! remembered {
                 self.ready
             }
 
+            fn failure_reason(&self) -> Option<&str> {
+                self.failure_reason.as_deref()
+            }
+
             fn set_observed_generation(&mut self, generation: i64) {
                 self.observed_generation = Some(generation);
             }
@@ -107,9 +112,6 @@ pub fn read<S: Remembered>(stored: &S) -> Memory {
     Memory { state: stored.state(), served: stored.ready(), timers, attempts, paused_since }
 }
 
-/// A check of health and its result; the reason and the text where it does not pass.
-pub type Check<'a> = (&'static str, CheckStatus, Option<&'a Cause>);
-
 /// Takes over into `wanted` how far the operation is, and what was checked. `change` is what an
 /// operation on a serving object is called.
 pub fn record_progress<S: Remembered>(
@@ -137,30 +139,9 @@ pub fn record_progress<S: Remembered>(
 }
 
 /// Takes over into `wanted` what was checked; the time of a check moves only with its result.
-pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[Check<'_>], now: Time) {
+pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[CheckResult<'_>], now: Time) {
     let health = wanted.kept().health;
-    let before = health.take().map(|health| health.checks).unwrap_or_default();
-    let status = if checks.iter().any(|(_, status, _)| *status == CheckStatus::Failed) {
-        HealthStatus::Unhealthy
-    } else if checks.iter().any(|(_, status, _)| *status == CheckStatus::Passed) {
-        HealthStatus::Healthy
-    } else {
-        HealthStatus::Unknown
-    };
-    let checks = checks
-        .iter()
-        .map(|(name, status, cause)| {
-            let last = before.iter().find(|check| check.name == *name && check.status == *status);
-            HealthCheck {
-                name: (*name).to_owned(),
-                status: *status,
-                reason: cause.map(|cause| cause.reason.to_string()).unwrap_or_default(),
-                message: cause.map(|cause| truncate(&cause.message, MAX_MESSAGE)).unwrap_or_default(),
-                last_transition_time: last.map_or(now, |check| check.last_transition_time),
-            }
-        })
-        .collect();
-    *health = Some(Health { status, checks });
+    *health = Some(Health::observe(health.as_ref(), checks, now));
 }
 
 /// Takes over into `wanted` what the machine shall remember.
@@ -192,11 +173,16 @@ pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: 
             escalated: spent,
         })
     };
-    let failure = (*state == State::Failed).then(|| {
-        let reason = if facts.failure() == Some(Class::Config) { "InvalidConfiguration" } else { "CreateError" };
-        (reason, truncate(&cause.message, MAX_MESSAGE))
-    });
-    wanted.show(*state, failure);
+    let shown = wanted.failure_reason().and_then(FailureReason::find);
+    let failure = FailureReason::of(next, facts, shown);
+    wanted.show(*state, failure.map(|reason| (reason.as_str(), truncate(&cause.message, MAX_MESSAGE))));
+}
+
+/// The events of a step; `ready` is what there is to say of an object that becomes Ready.
+pub fn events<S: Remembered>(stored: &S, next: &Next, cause: &Cause, ready: &str) -> Vec<Event> {
+    let was_stalled = condition::is_true(stored.conditions(), conditions::STALLED);
+    let told = Cause::new(cause.reason.clone(), if next.state == State::Ready { ready } else { &cause.message });
+    machine::events(&read(stored), next, was_stalled, &told)
 }
 
 /// The cause that conditions show: the pass's own, or what the machine adds to it.
@@ -283,6 +269,7 @@ fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
 #[cfg(test)]
 mod tests {
     use capt_status::deadline::Running;
+    use capt_status::failure::Class;
     use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace};
 
     use super::*;

@@ -4,6 +4,8 @@
 //! finalizer's removal. Each carries its own precondition, so that a stale view is refused by the
 //! API server instead of overwriting. An empty plan is the fixpoint.
 
+/// Events to publish about the object of a plan: what the state machine tells, and what a pass adds.
+pub use capt_status::machine::{Event, EventType};
 use capt_status::{State, Time};
 use serde_json::Value;
 
@@ -139,24 +141,4 @@ pub enum Counts {
         /// Key.
         key: &'static str,
     },
-}
-
-/// An event to publish about the object of the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// Normal or Warning.
-    pub type_: EventType,
-    /// CamelCase reason, stable.
-    pub reason: &'static str,
-    /// Text for people, at most 1024 bytes; never a secret.
-    pub note: String,
-}
-
-/// Type of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventType {
-    /// Something went as wanted.
-    Normal,
-    /// Somebody should look.
-    Warning,
 }

@@ -139,6 +139,7 @@ impl Deletion<'_> {
         memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
         memory::record(&mut wanted, &next, &facts, &cause);
         writer.plan().next = next.at;
+        writer.plan().events.extend(memory::events(stored, &next, &cause, ""));
         let available = condition::is_true(stored.conditions(), conditions::AVAILABLE);
         let mut verdicts = machine::verdicts(State::Deleting, stored.ready(), next.stalled, &cause, available);
         verdicts.extend(own(stored.conditions(), &cause));

@@ -26,7 +26,8 @@
 //! | [`state`] | the nine states, the phases they project to, the legal edges |
 //! | [`machine`] | facts in, next state and standard conditions out |
 //! | [`endpoint`] | host and port of an API server, parsed from what Terraform outputs |
-//! | [`recovery`], [`progress`], [`health`], [`dependencies`] | wire types of the remaining status |
+//! | [`health`] | named checks and what they come to |
+//! | [`recovery`], [`progress`], [`dependencies`] | wire types of the remaining status |
 //!
 //! The modules of the first table use none of the second.
 #![no_std]
@@ -53,7 +54,7 @@ pub use deadline::Deadline;
 pub use dependencies::{Dependencies, DependencyNode};
 pub use endpoint::Endpoint;
 pub use failure::{Class, Failure, Reason, Stage};
-pub use health::{CheckStatus, Health, HealthCheck, HealthStatus};
+pub use health::{CheckName, CheckResult, CheckStatus, Health, HealthCheck, HealthStatus};
 pub use progress::{Operation, OperationRecord, OperationResult, Progress};
 pub use recovery::{ActionType, BackoffConfig, EffectiveStrategy, Recovery, RecoveryAction, RecoveryStrategy};
 pub use state::{Phase, State};

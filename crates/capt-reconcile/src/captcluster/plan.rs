@@ -7,7 +7,7 @@ use capt_api::{
     names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, conditions},
 };
 use capt_status::{
-    CheckStatus, Condition, ConditionStatus, Operation, State, Time,
+    CheckName, CheckResult, CheckStatus, Condition, ConditionStatus, Operation, State, Time,
     condition::{self, Verdict},
     machine::{self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace},
 };
@@ -17,11 +17,11 @@ use serde_json::json;
 use super::observe::{Observed, apply_name};
 use crate::{
     child::{ChildProgress, Wanted},
-    memory::{self, Check},
+    memory,
     meta::{self, Writer},
     object::Kind,
     outputs,
-    plan::{Event, EventType, Op, Plan},
+    plan::{Op, Plan},
     provider::{self, Deletion},
     reasons, status,
 };
@@ -109,26 +109,25 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);
     verdicts.extend(own_verdicts(&found, &cause, state, owner));
     writer.plan().state = Some(state);
+    let ready = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
+    writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "VPC ready".to_owned() } else { cause.message });
     writer.plan().next = next.at;
-    if state == State::Ready && stored.state != Some(State::Ready) {
-        let note = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
-        writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
-    }
     status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
 }
 
 /// Checks of health; what is not there yet is not known.
-fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [Check<'a>; 2] {
+fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [CheckResult<'a>; 2] {
+    let failed = |name| CheckResult::failed(name, &cause.reason, &cause.message);
     let workspace = match vpc.workspace {
-        Workspace::Ready => ("WorkspaceCheck", CheckStatus::Passed, None),
-        Workspace::Failing(_) => ("WorkspaceCheck", CheckStatus::Failed, Some(cause)),
-        Workspace::Queued | Workspace::Applying => ("WorkspaceCheck", CheckStatus::Unknown, None),
+        Workspace::Ready => CheckResult::plain(CheckName::Workspace, CheckStatus::Passed),
+        Workspace::Failing(_) => failed(CheckName::Workspace),
+        Workspace::Queued | Workspace::Applying => CheckResult::plain(CheckName::Workspace, CheckStatus::Unknown),
     };
     let dependencies = match vpc.inputs {
-        Inputs::Valid => ("DependencyCheck", CheckStatus::Passed, None),
-        Inputs::Unresolved | Inputs::Invalid => ("DependencyCheck", CheckStatus::Failed, Some(cause)),
+        Inputs::Valid => CheckResult::plain(CheckName::Dependency, CheckStatus::Passed),
+        Inputs::Unresolved | Inputs::Invalid | Inputs::Unsupported => failed(CheckName::Dependency),
     };
     [dependencies, workspace]
 }
@@ -284,8 +283,9 @@ fn endpoint(observed: &Observed) -> Option<String> {
 fn own_verdicts(vpc: &Vpc, cause: &Cause, state: State, owner: Owner) -> Vec<Verdict> {
     let Cause { reason, message } = cause;
     let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
-    let is_failing =
-        matches!(vpc.workspace, Workspace::Failing(_)) || vpc.inputs == Inputs::Invalid || state == State::Failed;
+    let is_failing = matches!(vpc.workspace, Workspace::Failing(_))
+        || matches!(vpc.inputs, Inputs::Invalid | Inputs::Unsupported)
+        || state == State::Failed;
     let is_ready = vpc.id.is_some() && !is_failing;
     let is_creating = match state {
         State::Validating | State::Provisioning | State::Configuring | State::Recovering | State::Pending => {

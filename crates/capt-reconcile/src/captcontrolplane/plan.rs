@@ -28,7 +28,7 @@ use crate::{
     meta::{self, Writer},
     object::Kind,
     outputs,
-    plan::{Counts, Event, EventType, Op, Plan, Query},
+    plan::{Counts, Op, Plan, Query},
     provider::{self, Deletion},
     reasons, status,
     world::Seen,
@@ -136,12 +136,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     writer.plan().state = Some(state);
+    let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
+    writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
     writer.plan().next = next.at;
-    if state == State::Ready && stored.state != Some(State::Ready) {
-        let note = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
-        writer.plan().events.push(Event { type_: EventType::Normal, reason: reasons::READY, note });
-    }
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
 }

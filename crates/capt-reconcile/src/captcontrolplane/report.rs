@@ -5,7 +5,7 @@ use capt_api::{
     WorkspaceTemplateStatus, foreign::WorkspaceView, names::conditions,
 };
 use capt_status::{
-    CheckStatus, ConditionStatus, State,
+    CheckName, CheckResult, CheckStatus, ConditionStatus, State,
     condition::{self, Verdict},
     machine::{self, Cause, Infrastructure, Inputs, Next, Workspace},
     text::{MAX_MESSAGE, truncate},
@@ -13,7 +13,7 @@ use capt_status::{
 use serde_json::Value;
 
 use super::{observe::Observed, plan::Found};
-use crate::{memory::Check, outputs, reasons};
+use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
 pub(super) const OWN_CONDITIONS: [&str; 8] = [
@@ -88,30 +88,31 @@ pub(super) fn is_upgrade(control_plane: &CAPTControlPlane, stored: &CAPTControlP
 }
 
 /// Checks of health; what is not there yet is not known.
-pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [Check<'a>; 4] {
-    let passed = |name| (name, CheckStatus::Passed, None);
-    let unknown = |name| (name, CheckStatus::Unknown, None);
+pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [CheckResult<'a>; 4] {
+    let passed = |name| CheckResult::plain(name, CheckStatus::Passed);
+    let unknown = |name| CheckResult::plain(name, CheckStatus::Unknown);
+    let failed = |name, cause: &'a Cause| CheckResult::failed(name, &cause.reason, &cause.message);
     let part = |name, is_known: bool, error: Option<&'a Cause>| match (is_known, error) {
         (false, _) => unknown(name),
         (true, None) => passed(name),
-        (true, Some(cause)) => (name, CheckStatus::Failed, Some(cause)),
+        (true, Some(cause)) => failed(name, cause),
     };
     let dependencies = match (found.inputs, found.infrastructure) {
-        (Inputs::Valid, Infrastructure::Ready) => passed("DependencyCheck"),
-        (Inputs::Valid, Infrastructure::Queued | Infrastructure::Begun) => unknown("DependencyCheck"),
-        (Inputs::Unresolved | Inputs::Invalid, _) => ("DependencyCheck", CheckStatus::Failed, Some(cause)),
+        (Inputs::Valid, Infrastructure::Ready) => passed(CheckName::Dependency),
+        (Inputs::Valid, Infrastructure::Queued | Infrastructure::Begun) => unknown(CheckName::Dependency),
+        (Inputs::Unresolved | Inputs::Invalid | Inputs::Unsupported, _) => failed(CheckName::Dependency, cause),
     };
     let workspace = match found.workspace {
-        Workspace::Ready => passed("WorkspaceCheck"),
-        Workspace::Failing(_) => ("WorkspaceCheck", CheckStatus::Failed, Some(cause)),
-        Workspace::Queued | Workspace::Applying => unknown("WorkspaceCheck"),
+        Workspace::Ready => passed(CheckName::Workspace),
+        Workspace::Failing(_) => failed(CheckName::Workspace, cause),
+        Workspace::Queued | Workspace::Applying => unknown(CheckName::Workspace),
     };
     let is_known = found.ready.is_some();
     [
         dependencies,
         workspace,
-        part("EndpointCheck", is_known, found.endpoint.as_ref().err()),
-        part("SecretCheck", is_known, found.secrets.as_ref().err()),
+        part(CheckName::Endpoint, is_known, found.endpoint.as_ref().err()),
+        part(CheckName::Secret, is_known, found.secrets.as_ref().err()),
     ]
 }
 

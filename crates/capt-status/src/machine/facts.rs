@@ -81,6 +81,8 @@ pub enum Inputs {
     Valid,
     /// It needs a change by the user.
     Invalid,
+    /// It asks for a change that cannot be made on what exists.
+    Unsupported,
 }
 
 /// What must be there before the Workspace.
@@ -137,7 +139,7 @@ impl Facts {
     /// Class of the failure that stands in the way, if one does.
     pub const fn failure(&self) -> Option<Class> {
         match (self.inputs, self.workspace) {
-            (Inputs::Invalid, _) => Some(Class::Config),
+            (Inputs::Invalid | Inputs::Unsupported, _) => Some(Class::Config),
             (Inputs::Unresolved | Inputs::Valid, Workspace::Failing(class)) => Some(class),
             (Inputs::Unresolved | Inputs::Valid, Workspace::Queued | Workspace::Applying | Workspace::Ready) => None,
         }

@@ -184,13 +184,15 @@ fn decide(
     let state = match (facts.inputs, facts.infrastructure, facts.workspace) {
         (Inputs::Unresolved, _, _) => State::Validating,
         _ if fails && limits.budget.max_retries > 0 => State::Recovering,
-        (Inputs::Valid | Inputs::Invalid, Infrastructure::Queued | Infrastructure::Begun, _)
+        (Inputs::Valid | Inputs::Invalid | Inputs::Unsupported, Infrastructure::Queued | Infrastructure::Begun, _)
         | (
-            Inputs::Valid | Inputs::Invalid,
+            Inputs::Valid | Inputs::Invalid | Inputs::Unsupported,
             Infrastructure::Ready,
             Workspace::Queued | Workspace::Applying | Workspace::Failing(_),
         ) => State::Provisioning,
-        (Inputs::Valid | Inputs::Invalid, Infrastructure::Ready, Workspace::Ready) => State::Configuring,
+        (Inputs::Valid | Inputs::Invalid | Inputs::Unsupported, Infrastructure::Ready, Workspace::Ready) => {
+            State::Configuring
+        }
     };
     (state, Because::Facts)
 }

@@ -28,7 +28,7 @@ fn each_fact(mut with: impl FnMut(Facts)) {
     for role in [Role::Infrastructure, Role::ControlPlane] {
         for lifecycle in lifecycles() {
             for owner in [Owner::Missing, Owner::Known] {
-                for inputs in [Inputs::Unresolved, Inputs::Valid, Inputs::Invalid] {
+                for inputs in [Inputs::Unresolved, Inputs::Valid, Inputs::Invalid, Inputs::Unsupported] {
                     for infrastructure in [Infrastructure::Queued, Infrastructure::Begun, Infrastructure::Ready] {
                         for workspace in workspaces() {
                             for configuration in [Configuration::Incomplete, Configuration::Complete] {
