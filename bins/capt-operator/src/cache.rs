@@ -196,7 +196,7 @@ fn written(request: &Request) -> Option<(&ObjectKey, bool)> {
         | Request::MergePatch { target, body: _ }
         | Request::JsonPatch { target, operations: _ }
         | Request::ApplyStatus { target, manager: _, body: _ } => Some((target, false)),
-        Request::Delete { target, uid: _ } => Some((target, true)),
+        Request::Delete { target, uid: _, resource_version: _ } => Some((target, true)),
         Request::Get { target: _ } | Request::List { kind: _, selector: _ } => None,
     }
 }
@@ -293,7 +293,7 @@ mod tests {
     fn an_object_goes_with_its_last_finalizer_and_with_a_completed_deletion() {
         let answer = json!({"metadata": {"name": "a", "namespace": "ns", "resourceVersion": "9", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
         let last_finalizer = Request::JsonPatch { target: apply("a"), operations: vec![] };
-        let deletion = Request::Delete { target: apply("a"), uid: "uid-a".into() };
+        let deletion = Request::Delete { target: apply("a"), uid: "uid-a".into(), resource_version: None };
         for (request, answer) in [(last_finalizer, answer), (deletion, json!({"kind": "Status", "status": "Success"}))]
         {
             let cache = cache();

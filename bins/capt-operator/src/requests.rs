@@ -97,7 +97,7 @@ fn understood(request: &Request, text: &str) -> Response {
         | Request::MergePatch { target: _, body: _ }
         | Request::JsonPatch { target: _, operations: _ }
         | Request::ApplyStatus { target: _, manager: _, body: _ }
-        | Request::Delete { target: _, uid: _ }
+        | Request::Delete { target: _, uid: _, resource_version: _ }
         | Request::Get { target: _ } => Response::Object(body),
     }
 }
@@ -124,12 +124,16 @@ fn build(request: &Request, manager: &str, cluster_version: &str) -> Result<http
             let uri = format!("{}/status?fieldManager={}&force=true", path.object(target)?, encode(manager));
             (Method::PATCH, uri, "application/apply-patch+yaml", Some(serde_json::to_vec(body)?))
         }
-        Request::Delete { target, uid } => {
+        Request::Delete { target, uid, resource_version } => {
+            let mut preconditions = json!({"uid": uid});
+            if let Some(version) = resource_version {
+                preconditions["resourceVersion"] = json!(version);
+            }
             let options = json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "propagationPolicy": "Background",
-                "preconditions": {"uid": uid},
+                "preconditions": preconditions,
             });
             (Method::DELETE, path.object(target)?, "application/json", Some(serde_json::to_vec(&options)?))
         }
@@ -267,12 +271,22 @@ mod tests {
                 ),
             ),
             (
-                Request::Delete { target: apply(), uid: "u".into() },
+                Request::Delete { target: apply(), uid: "u".into(), resource_version: None },
                 sent(
                     "DELETE",
                     &format!("{APPLY}/a"),
                     "application/json",
                     json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": {"uid": "u"}}),
+                ),
+            ),
+            (
+                Request::Delete { target: apply(), uid: "u".into(), resource_version: Some("7".into()) },
+                sent(
+                    "DELETE",
+                    &format!("{APPLY}/a"),
+                    "application/json",
+                    json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+                        "preconditions": {"uid": "u", "resourceVersion": "7"}}),
                 ),
             ),
             (

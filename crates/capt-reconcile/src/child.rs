@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL, conditions},
+    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions},
 };
-use capt_status::{Class, Reason, Time, condition, machine::Cause};
+use capt_status::{Class, Reason, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -22,9 +22,6 @@ use crate::{
     workspace_template_apply::is_current,
     world::{Seen, View},
 };
-
-/// Annotation on a Workspace whose change makes the provider reconcile at once.
-const RECONCILE_REQUESTED_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 
 /// An apply that a provider object owns or would make, with its Workspace and connection Secret.
 #[derive(Debug, Clone)]
@@ -180,15 +177,50 @@ impl Child {
         Some((outputs::cause(&workspace.meta.name, &failure), failure.class))
     }
 
-    /// Asks the provider to try again now.
-    pub fn retry(&self, writer: &mut Writer, now: Time) {
-        let Some(Claim { key, api: _, found: Seen::Present((workspace, Owner::Ours)) }) = &self.claim else { return };
-        let precondition = Precondition::Observed {
-            uid: workspace.meta.uid.clone(),
-            resource_version: workspace.meta.resource_version.clone(),
+    /// Whether the Workspace itself says that nothing of it was ever ready, so that it may be recreated;
+    /// its owner has to say so too.
+    pub fn may_recreate(&self) -> bool {
+        let Some(Claim { key: _, api: _, found: Seen::Present((workspace, Owner::Ours)) }) = &self.claim else {
+            return false;
         };
-        let body = json!({"metadata": {"annotations": {RECONCILE_REQUESTED_ANNOTATION: now}}});
-        writer.other(key.clone(), Op::MergePatch { body }, precondition, "recovery: ask the provider to try again");
+        outputs::was_never_ready(workspace) && !outputs::is_busy(workspace)
+    }
+
+    /// Lets the apply make its Workspace anew, if that is what it waits for: the last step of a recovery
+    /// that has deleted the Workspace. Only for what was never ready. `guards` must find nothing.
+    pub fn release(&self, writer: &mut Writer, guards: Vec<Query>) -> bool {
+        let (Some(apply), Some(claim)) = (self.apply.present(), &self.claim) else { return false };
+        let is_gone = match &claim.found {
+            Seen::Absent { live: _ } => true,
+            Seen::Unknown | Seen::Present(_) => false,
+        };
+        if !self.owned || !is_gone || meta::is_deleting(apply.as_ref()) || !self.lacks_its_workspace() {
+            return false;
+        }
+        if !self.is_released() {
+            let body = json!({"metadata": {"annotations": {RECREATE_WORKSPACE_ANNOTATION: self.key.name}}});
+            let precondition = meta::observed(&apply.metadata);
+            let reason = "recovery: the Workspace that was never ready is gone and may be made anew";
+            let action = writer.other(self.key.clone(), Op::MergePatch { body }, precondition, reason);
+            action.unless = guards;
+            action.unless.push(Query::Object { key: claim.key.clone(), counts: Counts::Any });
+        }
+        true
+    }
+
+    /// Whether the apply says that its Workspace is gone.
+    fn lacks_its_workspace(&self) -> bool {
+        self.apply.present().and_then(|apply| apply.status.as_ref()).is_some_and(|status| {
+            condition::find(&status.conditions, conditions::SYNCED)
+                .is_some_and(|synced| synced.reason == reasons::WORKSPACE_MISSING)
+        })
+    }
+
+    /// Whether somebody has allowed to make the Workspace anew.
+    fn is_released(&self) -> bool {
+        self.apply.present().is_some_and(|apply| {
+            apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|name| *name == self.key.name)
+        })
     }
 
     /// Makes the apply or brings its spec up to date; an apply of somebody else is left alone.

@@ -31,6 +31,7 @@ pub mod pause;
 pub mod plan;
 pub mod provider;
 pub mod reasons;
+pub mod recovery;
 pub mod render;
 pub mod report;
 pub mod status;

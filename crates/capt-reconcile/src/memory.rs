@@ -2,8 +2,8 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
-    ActionType, CheckResult, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress, Recovery,
-    RecoveryStrategy, Span, State, Time,
+    CheckResult, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress, Recovery, RecoveryStrategy,
+    Span, State, Time,
     backoff::{Attempts, Budget},
     condition,
     machine::{self, Because, Cause, Event, Facts, FailureReason, Limits, Memory, Next, Timeouts, Timer, Timers},
@@ -146,7 +146,7 @@ pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[CheckResult<'_>], 
 
 /// Takes over into `wanted` what the machine shall remember.
 pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
-    let Next { memory, state, because: _, stalled: _, act, at: _ } = next;
+    let Next { memory, state, because: _, stalled: _, act: _, at: _ } = next;
     let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
     let Kept { deadlines, recovery, progress: _, health: _ } = wanted.kept();
     *deadlines =
@@ -158,18 +158,22 @@ pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: 
         before.filter(|recovery| recovery.attempts > 0 || recovery.last_result.is_some()).map(|recovery| Recovery {
             attempts: 0,
             next_attempt_time: None,
-            current_action: None,
             last_result: Some("Succeeded".to_owned()),
             escalated: false,
             ..recovery
         })
     } else {
+        let has_failed = made > 0 && (spent || next_attempt.is_none());
+        let last_result = before.and_then(|recovery| recovery.last_result);
         Some(Recovery {
             attempts: i32::try_from(made).unwrap_or(i32::MAX),
             last_attempt_time: last,
             next_attempt_time: next_attempt,
-            current_action: (*act || (next_attempt.is_some() && made > 0)).then_some(ActionType::RetryWorkspace),
-            last_result: (made > 0 && (spent || next_attempt.is_none())).then(|| "Failed".to_owned()),
+            // What an attempt is at is not the machine's business.
+            current_action: None,
+            action_index: None,
+            action_started_at: None,
+            last_result: if has_failed { Some("Failed".to_owned()) } else { last_result },
             escalated: spent,
         })
     };
@@ -261,9 +265,8 @@ pub fn limits(
 
 fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
     let EffectiveStrategy { budget, actions } = strategy.cloned().unwrap_or_default().effective();
-    // Without an action that asks the provider there is nothing to try.
-    let asks = actions.iter().any(|action| action.type_ != ActionType::Reread);
-    if asks { budget } else { Budget { max_retries: 0, ..budget } }
+    // Without an action there is nothing to try.
+    if actions.is_empty() { Budget { max_retries: 0, ..budget } } else { budget }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use capt_api::{
-    foreign::{SecretView, WorkspaceView},
+    foreign::{ForeignCondition, SecretView, WorkspaceView},
     names::{
         EXTERNAL_CREATE_FAILED_ANNOTATION, EXTERNAL_CREATE_PENDING_ANNOTATION, EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
     },
@@ -81,6 +81,14 @@ pub fn has_begun(workspace: &WorkspaceView) -> bool {
         || workspace.ready.is_some()
         || !workspace.meta.finalizers.is_empty()
         || workspace.meta.annotations.contains_key(EXTERNAL_CREATE_PENDING_ANNOTATION)
+}
+
+/// Whether all that a Workspace says is compatible with nothing of it ever having been ready.
+pub fn was_never_ready(workspace: &WorkspaceView) -> bool {
+    !workspace.meta.deleting
+        && !workspace.meta.annotations.contains_key(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)
+        && !workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
+        && workspace.outputs.is_empty()
 }
 
 /// Whether an apply may be running: a creation was begun and not ended, or the current generation is

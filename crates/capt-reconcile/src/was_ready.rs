@@ -3,7 +3,7 @@
 //! With such a history and without its Workspace nothing is made: it would be a second VPC or a
 //! second control plane beside one that runs. What is not known counts as ready.
 
-use capt_api::{CAPTCluster, CAPTControlPlane};
+use capt_api::{CAPTCluster, CAPTControlPlane, foreign::ClusterView};
 
 /// Whether the control plane was ready by what its object says.
 pub fn control_plane(object: &CAPTControlPlane) -> bool {
@@ -24,6 +24,16 @@ pub fn control_plane(object: &CAPTControlPlane) -> bool {
                         .is_some_and(|outputs| !outputs.is_empty())
                 })
         })
+}
+
+/// Whether Cluster API remembers that the control plane was ready.
+pub const fn control_plane_of(cluster: &ClusterView) -> bool {
+    cluster.control_plane_initialized || cluster.endpoint.is_some()
+}
+
+/// Whether Cluster API remembers that the VPC was ready.
+pub const fn vpc_of(cluster: &ClusterView) -> bool {
+    cluster.infrastructure_provisioned || control_plane_of(cluster)
 }
 
 /// Whether the VPC was ready by what the CAPTCluster says.

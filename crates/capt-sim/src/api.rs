@@ -76,7 +76,15 @@ impl Api {
                 apply_status(object, &body["status"]);
                 Ok(())
             }),
-            Request::Delete { target, uid } => self.delete(target, Some(uid)),
+            Request::Delete { target, uid, resource_version } => {
+                let stored = self.objects.get(target).map(|object| &object["metadata"]["resourceVersion"]);
+                match (resource_version, stored) {
+                    (Some(version), Some(stored)) if *stored != json!(version) => {
+                        refuse(409, "Conflict", "the resourceVersion in the precondition is another one")
+                    }
+                    (Some(_) | None, Some(_) | None) => self.delete(target, Some(uid)),
+                }
+            }
             Request::Get { target } => match self.objects.get(target) {
                 Some(object) => Response::Object(object.clone()),
                 None => not_found(target),

@@ -103,6 +103,13 @@ pub struct Recovery {
     /// The action that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_action: Option<ActionType>,
+    /// Which action of the strategy that is, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 0)))]
+    pub action_index: Option<i32>,
+    /// When the action that runs began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_started_at: Option<Time>,
     /// How the last attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(length(max = 64)))]
@@ -192,18 +199,6 @@ impl EffectiveAction {
     }
 }
 
-impl EffectiveStrategy {
-    /// The action whose turn it is `elapsed` after an attempt began, if each takes all of its time;
-    /// `None` once all have had theirs.
-    pub fn action_at(&self, elapsed: Span) -> Option<&EffectiveAction> {
-        let mut end = Span::ZERO;
-        self.actions.iter().find(|action| {
-            end = end.plus(action.timeout);
-            elapsed < end
-        })
-    }
-}
-
 impl From<&Recovery> for Attempts {
     /// What the status remembers of the attempts.
     fn from(recovery: &Recovery) -> Self {
@@ -246,10 +241,10 @@ mod tests {
         }));
         assert_eq!(effective.budget.max_retries, 0);
         assert_eq!([0, 1, 2].map(|made| effective.budget.backoff.interval(made).as_seconds()), [10, 30, 60]);
-        let turn = |seconds| effective.action_at(Span::from_seconds(seconds)).map(|action| action.type_);
-        let (reread, retry) = (Some(ActionType::Reread), Some(ActionType::RetryWorkspace));
-        assert_eq!([0, 59, 60, 659, 660].map(turn), [reread, reread, retry, retry, None]);
-        assert_eq!(strategy(serde_json::json!({"actions": []})).action_at(Span::ZERO), None);
+        let actions: Vec<_> = effective.actions.iter().map(|action| (action.type_, action.timeout)).collect();
+        let (minute, default) = (Span::from_minutes(1), Span::from_minutes(10));
+        assert_eq!(actions, [(ActionType::Reread, minute), (ActionType::RetryWorkspace, default)]);
+        assert_eq!(strategy(serde_json::json!({"actions": []})).actions, []);
     }
 
     #[test]

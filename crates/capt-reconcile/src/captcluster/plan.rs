@@ -23,7 +23,9 @@ use crate::{
     outputs,
     plan::{Op, Plan},
     provider::{self, Deletion},
-    reasons, status,
+    reasons,
+    recovery::{self, Actions},
+    status, was_ready,
 };
 
 /// Condition types that only a CAPTCluster has.
@@ -69,12 +71,17 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         // Our own write of the spec raises the generation by one; the status that follows in this
         // plan is about that one.
         generation += i64::from(writes_spec);
-        vpc(observed, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
+        vpc(observed, &stored, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
     } else {
         Vpc::queued(provider::waiting_for_cluster(captcluster))
     };
     found.record(observed, &mut wanted);
     let hash = provider::spec_hash(captcluster, &captcluster.spec, &["workspaceTemplateApplyName"]);
+    let mut limits = limits(observed);
+    let actions = Actions::of(captcluster.spec.recovery_strategy.as_ref(), may_recreate(observed));
+    if actions.is_empty() {
+        limits.budget.max_retries = 0;
+    }
     let facts = Facts {
         role: Role::Infrastructure,
         lifecycle: Lifecycle::Active,
@@ -82,17 +89,15 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         inputs: found.inputs,
         infrastructure: Infrastructure::Ready,
         workspace: found.workspace,
-        busy: observed.vpc.busy(),
+        busy: observed.vpc.busy() || actions.are_pending(stored.recovery.as_ref()),
         configuration: found.configuration,
         checks: Checks::Passing,
         same_failure: memory::is_shown(&stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let limits = limits(observed);
     let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
-    if next.act {
-        observed.vpc.retry(&mut writer, now);
-    }
+    let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.vpc.busy(), now);
+    turn.carry_out(&observed.vpc, recovery::guards(observed.cluster.present()), &mut writer, now);
     let cause = memory::cause(&stored, &next, &found.cause, &limits);
     let state = next.state;
     wanted.observed_generation = Some(generation);
@@ -101,6 +106,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
     memory::record_health(&mut wanted, &checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
+    turn.record(&mut wanted, next.act);
     if next.memory.served {
         wanted.ready = true;
         wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
@@ -112,9 +118,20 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let ready = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "VPC ready".to_owned() } else { cause.message });
-    writer.plan().next = next.at;
+    writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
     status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Whether all that is known says that nothing of the VPC was ever ready; only then its Workspace may be
+/// recreated. A control plane that was ready had a VPC.
+fn may_recreate(observed: &Observed) -> bool {
+    !was_ready::vpc(&observed.captcluster)
+        && observed.cluster.present().is_some_and(|cluster| !was_ready::vpc_of(cluster))
+        && observed
+            .control_planes
+            .as_ref()
+            .is_some_and(|planes| !planes.iter().any(|plane| was_ready::control_plane(plane)))
 }
 
 /// Checks of health; what is not there yet is not known.
@@ -214,7 +231,13 @@ impl Vpc {
 }
 
 /// Makes the VPC's apply, or takes an existing VPC, and says how far it is.
-fn vpc(observed: &Observed, cluster: &str, environment: Option<&String>, writer: &mut Writer) -> Vpc {
+fn vpc(
+    observed: &Observed,
+    stored: &CAPTClusterStatus,
+    cluster: &str,
+    environment: Option<&String>,
+    writer: &mut Writer,
+) -> Vpc {
     let captcluster = observed.captcluster.as_ref();
     let spec = &captcluster.spec;
     let existing = spec.existing_vpc_id.clone().filter(|id| !id.is_empty());
@@ -247,6 +270,11 @@ fn vpc(observed: &Observed, cluster: &str, environment: Option<&String>, writer:
         wait_for: Vec::new(),
     };
     let changes_spec = observed.vpc.ensure(writer, Kind::CaptCluster, captcluster, cluster, &wanted).is_some();
+    if recovery::is_recreating(stored.recovery.as_ref(), spec.recovery_strategy.as_ref(), may_recreate(observed))
+        && observed.vpc.release(writer, recovery::guards(observed.cluster.present()))
+    {
+        return Vpc::queued(observed.vpc.waiting());
+    }
     match observed.vpc.progress() {
         ChildProgress::Ready(_) if changes_spec => {
             Vpc { workspace: Workspace::Applying, ..Vpc::queued(observed.vpc.waiting()) }

@@ -30,7 +30,9 @@ use crate::{
     outputs,
     plan::{Counts, Op, Plan, Query},
     provider::{self, Deletion},
-    reasons, status,
+    reasons,
+    recovery::{self, Actions},
+    status, was_ready,
     world::Seen,
 };
 
@@ -96,7 +98,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             let writes_spec = provider::prepare(&mut writer, control_plane, CONTROL_PLANE_FINALIZER, name);
             // A write of the spec raises the generation by one; the status that follows is about that one.
             generation += i64::from(writes_spec);
-            let mut found = provision(observed, cluster, &mut writer);
+            let mut found = provision(observed, cluster, &stored, &mut writer);
             if found.ready.is_some() {
                 generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer));
             }
@@ -106,6 +108,11 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     };
     let written_by_us = ["workspaceTemplateApplyName", "controlPlaneEndpoint"];
     let hash = provider::spec_hash(control_plane, &control_plane.spec, &written_by_us);
+    let mut limits = limits(control_plane);
+    let actions = Actions::of(control_plane.spec.recovery_strategy.as_ref(), may_recreate(observed));
+    if actions.is_empty() {
+        limits.budget.max_retries = 0;
+    }
     let facts = Facts {
         role: Role::ControlPlane,
         lifecycle: Lifecycle::Active,
@@ -113,17 +120,15 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         inputs: found.inputs,
         infrastructure: found.infrastructure,
         workspace: found.workspace,
-        busy: observed.eks.busy(),
+        busy: observed.eks.busy() || actions.are_pending(stored.recovery.as_ref()),
         configuration: found.configuration,
         checks: Checks::Passing,
         same_failure: memory::is_shown(&stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let limits = limits(control_plane);
     let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
-    if next.act {
-        observed.eks.retry(&mut writer, now);
-    }
+    let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.eks.busy(), now);
+    turn.carry_out(&observed.eks, recovery::guards(observed.cluster.present()), &mut writer, now);
     let cause = memory::cause(&stored, &next, &found.cause, &limits);
     let state = next.state;
     // Before the status says what runs now.
@@ -135,13 +140,27 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let verdicts = report::status(observed, &mut wanted, &found, &next, &cause);
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
+    turn.record(&mut wanted, next.act);
     writer.plan().state = Some(state);
     let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
-    writer.plan().next = next.at;
+    writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Whether all that is known says that the control plane was never ready; only then its Workspace may be
+/// recreated. Cluster API's own latches and Secrets count, since a restore loses our status.
+fn may_recreate(observed: &Observed) -> bool {
+    let is_absent = |secret: &Seen<_>| match secret {
+        Seen::Absent { live: _ } => true,
+        Seen::Unknown | Seen::Present(_) => false,
+    };
+    !was_ready::control_plane(&observed.control_plane)
+        && is_absent(&observed.kubeconfig_secret)
+        && is_absent(&observed.ca_secret)
+        && observed.cluster.present().is_some_and(|cluster| !was_ready::control_plane_of(cluster))
 }
 
 /// Limits from the spec, and from where the Go implementation has them.
@@ -157,7 +176,12 @@ fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
 }
 
 /// Makes the EKS apply once the VPC is there, and says how far its Workspace is.
-fn provision(observed: &Observed, cluster: &ClusterView, writer: &mut Writer) -> Found {
+fn provision(
+    observed: &Observed,
+    cluster: &ClusterView,
+    stored: &CAPTControlPlaneStatus,
+    writer: &mut Writer,
+) -> Found {
     let control_plane = observed.control_plane.as_ref();
     let Some(region) = variables::region(observed) else {
         let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
@@ -185,6 +209,12 @@ fn provision(observed: &Observed, cluster: &ClusterView, writer: &mut Writer) ->
     };
     let changes_spec =
         observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
+    let strategy = control_plane.spec.recovery_strategy.as_ref();
+    if recovery::is_recreating(stored.recovery.as_ref(), strategy, may_recreate(observed))
+        && observed.eks.release(writer, recovery::guards(observed.cluster.present()))
+    {
+        return Found::new(Workspace::Queued, observed.eks.waiting());
+    }
     match observed.eks.progress() {
         ChildProgress::Ready(workspace) if !changes_spec => {
             Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }

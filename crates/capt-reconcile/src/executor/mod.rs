@@ -50,6 +50,8 @@ pub enum Request {
         target: ObjectKey,
         /// uid precondition.
         uid: String,
+        /// resourceVersion precondition, where what is there may have become worth keeping.
+        resource_version: Option<String>,
     },
     /// GET, from the API server and not from a cache.
     Get {
@@ -277,7 +279,10 @@ impl Executor {
                 });
                 Request::ApplyStatus { target, manager, body }
             }
-            Op::Delete => Request::Delete { target, uid: version.map(|(uid, _)| uid)? },
+            Op::Delete => {
+                let (uid, resource_version) = version?;
+                Request::Delete { target, uid, resource_version }
+            }
         })
     }
 }

@@ -77,7 +77,11 @@ fn each_write_carries_its_precondition() {
         ),
         (
             action(Op::Delete, Precondition::Uid("u1".to_owned())),
-            Request::Delete { target: key("a"), uid: "u1".to_owned() },
+            Request::Delete { target: key("a"), uid: "u1".to_owned(), resource_version: None },
+        ),
+        (
+            action(Op::Delete, observed()),
+            Request::Delete { target: key("a"), uid: "u1".to_owned(), resource_version: Some("5".to_owned()) },
         ),
     ] {
         assert_eq!(executor(vec![action]).next(), Step::Send(request));
