@@ -111,7 +111,7 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
     // What has failed for good is not worked on behind the user's back.
     let given_up = !next.served && (expired.is_some() || (memory.state == Some(State::Failed) && !facts.user_changed));
     let act = may_pass && !given_up && next.attempts.advance(&limits.budget, pace(facts), facts.busy, now);
-    if !may_pass {
+    if !may_pass || given_up {
         next.attempts.next = None;
     }
     let (state, because) = decide(memory, &next, facts, limits, expired, may_pass);

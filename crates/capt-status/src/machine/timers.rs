@@ -87,7 +87,12 @@ impl Timer {
         let workspace = facts.workspace;
         let not_ready = !matches!(facts.infrastructure, Infrastructure::Ready);
         match (self, facts.role) {
-            (Self::VpcCreation, Role::Infrastructure) => matches!(workspace, Workspace::Queued),
+            // Also while a template that it needs again is not there: nothing else would end that.
+            (Self::VpcCreation, Role::Infrastructure) => match workspace {
+                Workspace::Queued => true,
+                Workspace::Ready => matches!(facts.inputs, Inputs::Unresolved),
+                Workspace::Applying | Workspace::Failing(_) => false,
+            },
             (Self::VpcCreation, Role::ControlPlane) => false,
             (Self::WorkspaceReady, _) => !not_ready && matches!(workspace, Workspace::Applying | Workspace::Failing(_)),
             (Self::VpcReady, Role::ControlPlane) => matches!(facts.infrastructure, Infrastructure::Begun),

@@ -1,4 +1,5 @@
-//! What follows from chosen facts, step by step along a life; the laws of every step are in [`sweep`].
+//! What follows from chosen facts, step by step along a life; the [`laws`] of
+//! every step are asked in the [`sweep`] and in the [`search`].
 
 use alloc::{vec, vec::Vec};
 
@@ -15,9 +16,12 @@ use crate::{
     time::{Span, Time},
 };
 
+mod conditions;
+mod laws;
+mod search;
+mod space;
 mod sweep;
 
-const CLASSES: [Class; 5] = [Class::Transient, Class::Quota, Class::Permission, Class::Config, Class::Unknown];
 const NOW: Time = Time::from_unix(1_000_000);
 
 fn status_of(verdicts: &[Verdict], type_: &str) -> crate::ConditionStatus {
@@ -181,7 +185,7 @@ fn a_pause_stops_every_timer() {
 fn what_serves_is_degraded_by_failures_and_timers_and_comes_back() {
     let limits = Limits::default();
     let ready = follow(&Memory::default(), &complete(), &limits, NOW).memory;
-    for class in CLASSES {
+    for class in Class::ALL {
         let degraded = follow(&ready, &failing(class), &limits, NOW);
         assert_eq!(degraded.state, State::Degraded);
         assert_eq!(follow(&degraded.memory, &complete(), &limits, NOW).state, State::Ready);
@@ -294,4 +298,44 @@ fn a_failure_is_recorded_once_and_the_history_is_bounded() {
     assert_eq!(progress_along(&[bad, bad, bad]).last().unwrap().history.len(), 1);
     let many: Vec<Facts> = (0..60).map(|step| if step % 2 == 0 { facts() } else { complete() }).collect();
     assert_eq!(progress_along(&many).last().unwrap().history.len(), 10);
+}
+
+/// Each law of a step by its name, over all combinations and along every reachable life.
+macro_rules! step_laws {
+    ($($test:ident: $name:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                sweep::holds_in_the_sweep($name);
+                search::holds_in_the_search($name);
+            }
+        )*
+
+        #[test]
+        fn every_law_is_a_test() {
+            assert_eq!(laws::LAWS.map(|(name, _)| name), [$($name),*]);
+        }
+    };
+}
+
+step_laws! {
+    p03_the_same_facts_again_change_nothing: "P3 idempotent";
+    p04_only_differences_of_times_count: "P4 time is relative";
+    p04_facts_taken_for_equal_lead_to_the_same: "P4 what makes no difference makes none";
+    p05_the_latch_never_falls: "P5 latch";
+    p06_what_runs_is_not_forgotten: "P6 forgets nothing that runs";
+    p08_only_legal_edges: "P8 legal edges";
+    p10_ready_is_honest: "P10 Ready is honest";
+    p11_failed_is_honest: "P11 Failed is honest";
+    p11_failure_reason_goes_with_failed: "P11 failureReason";
+    p16_nothing_expires_early: "P16 nothing expires early";
+    p16_nothing_expires_late: "P16 nothing expires late";
+    p16_a_clock_that_goes_back_fires_nothing: "P16 a clock that goes back";
+    p16_never_failed_after_ready: "P16 never Failed after Ready";
+    p17_paused_nothing_moves: "P17 paused";
+    p17_a_pause_takes_no_time: "P17 a pause takes no time";
+    p19_looks_again_in_time: "P19 looks again";
+    p23_acts_with_care: "P23 acts with care";
+    deleting_ends_in_nothing_else: "deleting";
+    every_tool_is_told_one_thing: "one thing to every tool";
 }
