@@ -30,6 +30,7 @@ pub const CA_NOT_READY: &str = "CertificateAuthorityNotReady";
 pub const KUBECONFIG_NOT_READY: &str = "KubeconfigNotReady";
 pub const KUBECONFIG_TEMPLATE_NOT_FOUND: &str = "KubeconfigTemplateNotFound";
 pub const SECRET_NOT_OURS: &str = "SecretNotOurs";
+pub const UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
 pub const REGION_MISSING: &str = "RegionMissing";
 pub const CLUSTER_DELETING: &str = "ClusterDeleting";
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";

@@ -173,7 +173,10 @@ proptest! {
         prop_assert!(!simulation.resync());
         prop_assert_eq!(simulation.requests.len(), before, "at rest, and a pass asks for something");
         if simulation.api.get(&key(Kind::Cluster, "demo")).is_some() {
-            prop_assert_eq!(&status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+            let plane = status(&simulation, Kind::CaptControlPlane, "demo");
+            // A version that EKS cannot go to is told, and that is all.
+            let refused = common::condition(&plane, "Healthy")["reason"] == "UnsupportedChange";
+            prop_assert_eq!(&plane["state"], if refused { "Degraded" } else { "Ready" });
             prop_assert_eq!(&status(&simulation, Kind::CaptCluster, "demo")["state"], "Ready");
         } else {
             let left: Vec<String> =

@@ -38,7 +38,7 @@ pub enum HealthStatus {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheck {
-    /// The text of a [`CheckName`].
+    /// DependencyCheck, WorkspaceCheck, EndpointCheck, SecretCheck or ConnectionCheck.
     #[cfg_attr(feature = "schemars", schemars(length(max = 64)))]
     pub name: String,
     /// Its result.

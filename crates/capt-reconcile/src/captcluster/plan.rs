@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::observe::{Observed, apply_name};
 use crate::{
+    captcontrolplane::unsupported,
     child::{ChildProgress, Wanted},
     memory,
     meta::{self, Writer},
@@ -31,6 +32,9 @@ use crate::{
 /// Condition types that only a CAPTCluster has.
 const OWN_CONDITIONS: [&str; 4] =
     [conditions::VPC_READY, conditions::VPC_CREATING, conditions::VPC_FAILED, conditions::WAITING_FOR_CLUSTER];
+
+/// Variables whose change replaces the VPC.
+const FIXED: [(&str, &str); 1] = [("region", "region")];
 
 /// `environment` of templates where the Cluster names none.
 const DEFAULT_ENVIRONMENT: &str = "production";
@@ -95,11 +99,15 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         same_failure: memory::is_shown(&stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
+    let mut remembered = memory::read(&stored);
+    let restored = was_restored(observed);
+    remembered.served |= restored;
+    let next = machine::follow(&remembered, &facts, &limits, now);
     let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.vpc.busy(), now);
     turn.carry_out(&observed.vpc, recovery::guards(observed.cluster.present()), &mut writer, now);
     let cause = memory::cause(&stored, &next, &found.cause, &limits);
     let state = next.state;
+    wanted.ready |= restored;
     wanted.observed_generation = Some(generation);
     wanted.spec_hash = Some(hash);
     wanted.endpoint = endpoint(observed).or(wanted.endpoint);
@@ -121,6 +129,17 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
     status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Whether the VPC served before its status was lost by a move or a restore: Cluster API remembers it, or a
+/// control plane does.
+fn was_restored(observed: &Observed) -> bool {
+    let by_cluster = observed.cluster.present().is_some_and(|cluster| cluster.infrastructure_provisioned);
+    by_cluster
+        || observed
+            .control_planes
+            .as_ref()
+            .is_some_and(|planes| planes.iter().any(|plane| plane.status.as_ref().is_some_and(|status| status.ready)))
 }
 
 /// Whether all that is known says that nothing of the VPC was ever ready; only then its Workspace may be
@@ -230,6 +249,21 @@ impl Vpc {
     }
 }
 
+/// A VPC that is used as it is; another one than the one in use is not taken.
+fn existing_vpc(stored: &CAPTClusterStatus, id: String) -> Vpc {
+    match &stored.vpc_id {
+        Some(used) if stored.ready && *used != id => {
+            let message = format!(
+                "the control plane runs in VPC {used}, and another one, {id}, would replace it: write {used} again, or create a new \
+                 Cluster"
+            );
+            let cause = Cause::new(reasons::UNSUPPORTED_CHANGE, message);
+            Vpc { inputs: Inputs::Unsupported, ..Vpc::queued(cause) }
+        }
+        Some(_) | None => Vpc::ready(id, Vec::new()),
+    }
+}
+
 /// Makes the VPC's apply, or takes an existing VPC, and says how far it is.
 fn vpc(
     observed: &Observed,
@@ -246,7 +280,7 @@ fn vpc(
         // VPC; without one nothing is made beside a VPC that exists.
         (Some(_), Some(id)) if observed.vpc.apply.present().is_none() => return Vpc::ready(id, Vec::new()),
         (Some(template), _) => template,
-        (None, Some(id)) => return Vpc::ready(id, Vec::new()),
+        (None, Some(id)) => return existing_vpc(stored, id),
         (None, None) => {
             let message = "neither spec.vpcTemplateRef nor spec.existingVpcId is set; set one of them";
             return Vpc { inputs: Inputs::Invalid, ..Vpc::queued(Cause::new(reasons::NO_VPC_CONFIGURED, message)) };
@@ -269,6 +303,12 @@ fn vpc(
         secret: None,
         wait_for: Vec::new(),
     };
+    let apply = observed.vpc.apply.present().filter(|_| stored.ready || was_ready::vpc(captcluster));
+    if let Some(cause) =
+        apply.and_then(|apply| unsupported::fixed(&apply.spec.variables, &wanted.variables, &FIXED, "a VPC"))
+    {
+        return Vpc { inputs: Inputs::Unsupported, ..Vpc::queued(cause) };
+    }
     let changes_spec = observed.vpc.ensure(writer, Kind::CaptCluster, captcluster, cluster, &wanted).is_some();
     if recovery::is_recreating(stored.recovery.as_ref(), spec.recovery_strategy.as_ref(), may_recreate(observed))
         && observed.vpc.release(writer, recovery::guards(observed.cluster.present()))

@@ -10,6 +10,7 @@ mod observe;
 mod plan;
 mod report;
 mod secrets;
+pub(crate) mod unsupported;
 mod variables;
 
 pub use observe::{Observed, apply_name, observe};

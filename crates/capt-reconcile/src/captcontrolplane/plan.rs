@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{
     endpoint::{self, Decision},
     observe::{Observed, apply_name},
-    report, secrets, variables,
+    report, secrets, unsupported, variables,
 };
 use crate::{
     child::{Child, ChildProgress, Wanted},
@@ -45,6 +45,8 @@ pub(super) struct Found {
     pub(super) configuration: Configuration,
     /// What is waited for, or suffered from.
     pub(super) cause: Cause,
+    /// The same of the EKS Workspace alone.
+    pub(super) workspace_cause: Cause,
     /// The EKS Workspace, where its outputs count.
     pub(super) ready: Option<Arc<WorkspaceView>>,
     /// The endpoint that the spec carries after this plan.
@@ -53,6 +55,8 @@ pub(super) struct Found {
     pub(super) changed_to: Option<Endpoint>,
     /// Whether CA and kubeconfig are there and current after this plan.
     pub(super) secrets: Result<(), Cause>,
+    /// A change that is asked for and not made.
+    pub(super) unsupported: Option<Cause>,
 }
 
 impl Found {
@@ -64,9 +68,11 @@ impl Found {
             configuration: Configuration::Incomplete,
             endpoint: Err(cause.clone()),
             secrets: Err(cause.clone()),
+            workspace_cause: cause.clone(),
             cause,
             ready: None,
             changed_to: None,
+            unsupported: None,
         }
     }
 }
@@ -102,6 +108,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             if found.ready.is_some() {
                 generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer));
             }
+            if let Some(cause) = found.unsupported.clone() {
+                found.inputs = Inputs::Unsupported;
+                found.cause = cause;
+            }
             (Owner::Known, found)
         }
         None => (Owner::Missing, Found::new(Workspace::Queued, provider::waiting_for_cluster(control_plane))),
@@ -126,7 +136,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         same_failure: memory::is_shown(&stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let next = machine::follow(&memory::read(&stored), &facts, &limits, now);
+    let mut remembered = memory::read(&stored);
+    let restored = was_restored(observed);
+    remembered.served |= restored;
+    let next = machine::follow(&remembered, &facts, &limits, now);
     let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.eks.busy(), now);
     turn.carry_out(&observed.eks, recovery::guards(observed.cluster.present()), &mut writer, now);
     let cause = memory::cause(&stored, &next, &found.cause, &limits);
@@ -134,6 +147,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     // Before the status says what runs now.
     let change = if report::is_upgrade(control_plane, &stored) { Operation::Upgrade } else { Operation::Update };
     let mut wanted = stored.clone();
+    if restored {
+        wanted.ready = true;
+        report::initialize(&mut wanted);
+    }
     memory::record_progress(&mut wanted, &facts, &next, &cause, change, &limits, now);
     wanted.observed_generation = Some(generation);
     wanted.spec_hash = Some(hash);
@@ -148,6 +165,16 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
+}
+
+/// Whether the control plane served before its status was lost by a move or a restore: its endpoint is in
+/// the spec, and there is a kubeconfig that was made for it.
+fn was_restored(observed: &Observed) -> bool {
+    let control_plane = observed.control_plane.as_ref();
+    control_plane.spec.control_plane_endpoint.as_ref().is_some_and(capt_api::ApiEndpoint::is_set)
+        && observed.kubeconfig_secret.present().is_some_and(|secret| {
+            secrets::is_ours(control_plane, secret) && secret.data.get("value").is_some_and(|value| !value.is_empty())
+        })
 }
 
 /// Whether all that is known says that the control plane was never ready; only then its Workspace may be
@@ -207,15 +234,23 @@ fn provision(
             .into_iter()
             .collect(),
     };
-    let changes_spec =
-        observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
+    let served = stored.ready || was_ready::control_plane(control_plane);
+    let unsupported = observed
+        .eks
+        .apply
+        .present()
+        .filter(|_| served)
+        .and_then(|apply| unsupported::change(&apply.spec.variables, &wanted.variables, stored.version.as_deref()));
+    // What cannot be changed is left as it is, and everything else with it.
+    let changes_spec = unsupported.is_none()
+        && observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
     let strategy = control_plane.spec.recovery_strategy.as_ref();
     if recovery::is_recreating(stored.recovery.as_ref(), strategy, may_recreate(observed))
         && observed.eks.release(writer, recovery::guards(observed.cluster.present()))
     {
         return Found::new(Workspace::Queued, observed.eks.waiting());
     }
-    match observed.eks.progress() {
+    let found = match observed.eks.progress() {
         ChildProgress::Ready(workspace) if !changes_spec => {
             Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
         }
@@ -227,7 +262,8 @@ fn provision(
             Found::new(if begun { Workspace::Applying } else { Workspace::Queued }, cause)
         }
         ChildProgress::Failing(cause, class) => Found::new(Workspace::Failing(class), cause),
-    }
+    };
+    Found { unsupported, ..found }
 }
 
 /// Endpoint, CA and kubeconfig of a ready Workspace; true if the spec changes with it.

@@ -58,8 +58,7 @@ pub(super) fn status(
         wanted.secrets_ready = found.secrets.is_ok();
     }
     if found.endpoint.is_ok() && found.secrets.is_ok() {
-        wanted.initialized = true;
-        wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
+        initialize(wanted);
     }
     wanted.ready |= next.memory.served;
     workspace(observed, found, wanted);
@@ -75,14 +74,16 @@ pub(super) fn status(
     verdicts
 }
 
+/// Sets the latches that say that the control plane accepts requests.
+pub(super) fn initialize(wanted: &mut CAPTControlPlaneStatus) {
+    wanted.initialized = true;
+    wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
+}
+
 /// Whether the spec asks for another version than the one that runs.
 pub(super) fn is_upgrade(control_plane: &CAPTControlPlane, stored: &CAPTControlPlaneStatus) -> bool {
-    let wanted = parts(&control_plane.spec.version);
-    let running = stored.version.as_deref().and_then(parts);
-    match (wanted, running) {
-        (Some((major, minor, _)), Some((running_major, running_minor, _))) => {
-            (major, minor) != (running_major, running_minor)
-        }
+    match (minor(&control_plane.spec.version), stored.version.as_deref().and_then(minor)) {
+        (Some(wanted), Some(running)) => wanted != running,
         (None, _) | (_, None) => false,
     }
 }
@@ -152,7 +153,7 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
         }
         (None, Workspace::Failing(_)) => {
             template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-            template.last_failure_message = Some(truncate(&found.cause.message, MAX_MESSAGE));
+            template.last_failure_message = Some(truncate(&found.workspace_cause.message, MAX_MESSAGE));
         }
         (None, Workspace::Queued | Workspace::Applying | Workspace::Ready) => {}
     }
@@ -201,6 +202,11 @@ fn version(spec: &str, workspace: &WorkspaceView) -> Option<String> {
     Some(format!("v{major}.{minor}.{}", patch.unwrap_or(0)))
 }
 
+/// Major and minor of a version.
+pub(super) fn minor(version: &str) -> Option<(u64, u64)> {
+    parts(version).map(|(major, minor, _)| (major, minor))
+}
+
 /// Major, minor and, where it is there, patch of `1.31`, `v1.31` or `v1.31.4-eks-1`.
 fn parts(version: &str) -> Option<(u64, u64, Option<u64>)> {
     let digits = |text: &str| text.parse::<u64>().ok();
@@ -223,6 +229,10 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
         Ok(&()) => Verdict::new(type_, true, so, ""),
         Err(cause) => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
     };
+    let workspace = &found.workspace_cause;
+    let workspace_is = |type_, status: ConditionStatus| {
+        Verdict::new(type_, status, workspace.reason.clone(), workspace.message.clone())
+    };
     let is_creating = matches!(
         state,
         State::Pending | State::Validating | State::Provisioning | State::Configuring | State::Recovering
@@ -241,13 +251,15 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
         },
         match found.workspace {
             Workspace::Ready => Verdict::new(conditions::WORKSPACE_SYNCED, true, reasons::WORKSPACE_SYNCED, ""),
-            Workspace::Failing(_) => because(conditions::WORKSPACE_SYNCED, ConditionStatus::False),
-            Workspace::Queued | Workspace::Applying => because(conditions::WORKSPACE_SYNCED, ConditionStatus::Unknown),
+            Workspace::Failing(_) => workspace_is(conditions::WORKSPACE_SYNCED, ConditionStatus::False),
+            Workspace::Queued | Workspace::Applying => {
+                workspace_is(conditions::WORKSPACE_SYNCED, ConditionStatus::Unknown)
+            }
         },
         if found.workspace == Workspace::Ready {
             Verdict::new(conditions::WORKSPACE_READY, true, reasons::AVAILABLE, "")
         } else {
-            because(conditions::WORKSPACE_READY, ConditionStatus::False)
+            workspace_is(conditions::WORKSPACE_READY, ConditionStatus::False)
         },
         match (&found.changed_to, &found.endpoint, &wanted.endpoint) {
             (Some(other), _, _) => Verdict::new(

@@ -83,16 +83,10 @@ pub(super) fn ensure(
                 .iter()
                 .all(|(key, value)| secret.data.get(*key).is_some_and(|bytes| bytes.expose() == value.as_bytes()));
             let has_label = secret.meta.labels.get(CLUSTER_NAME_LABEL).is_some_and(|found| found == cluster);
-            let is_ours = secret.meta.owner_references.iter().any(|owner| {
-                owner.uid == meta::uid(control_plane)
-                    || owner.kind == Kind::CaptControlPlane.name()
-                        && owner.name == control_plane.name_any()
-                        && owner.group() == Kind::CaptControlPlane.group()
-            });
             if is_current && has_label {
                 return Ok(());
             }
-            if !is_ours {
+            if !is_ours(control_plane, secret) {
                 // Whoever made it decides what is in it; it only has to be usable.
                 let is_usable = data.keys().all(|key| secret.data.get(*key).is_some_and(|bytes| !bytes.is_empty()));
                 return if is_usable {
@@ -128,6 +122,16 @@ pub(super) fn ensure(
             Ok(())
         }
     }
+}
+
+/// Whether the control plane made the Secret, by its owner reference.
+pub(super) fn is_ours(control_plane: &CAPTControlPlane, secret: &SecretView) -> bool {
+    secret.meta.owner_references.iter().any(|owner| {
+        owner.uid == meta::uid(control_plane)
+            || owner.kind == Kind::CaptControlPlane.name()
+                && owner.name == control_plane.name_any()
+                && owner.group() == Kind::CaptControlPlane.group()
+    })
 }
 
 #[cfg(test)]
