@@ -95,7 +95,7 @@ fn searched(query: &Query) -> String {
             let which = match counts {
                 Counts::Any => String::new(),
                 Counts::LabelAbsentOr { label, value } => format!(" without label {label} or with {label}={value}"),
-                Counts::OwnedBy { uid } => format!(" owned by {uid}"),
+                Counts::OwnedBy { kind, name, uid } => format!(" owned by {} {name} ({uid})", kind.name()),
                 Counts::SecretKey { key } => format!(" with a value of {key}"),
             };
             format!("{key}{which}")

@@ -31,6 +31,11 @@ pub const EXTERNAL_CREATE_SUCCEEDED_ANNOTATION: &str = "crossplane.io/external-c
 pub const EXTERNAL_CREATE_FAILED_ANNOTATION: &str = "crossplane.io/external-create-failed";
 /// Annotation on a Workspace: the provider leaves it alone while it says `true`.
 pub const CROSSPLANE_PAUSED_ANNOTATION: &str = "crossplane.io/paused";
+/// Annotation on a Workspace: it was paused by us, so that only such a pause is ever lifted by us.
+pub const PAUSE_MARKER_ANNOTATION: &str = "capt.cluster.x-k8s.io/paused";
+/// Annotation on a Workspace that was taken over with a spec that differs from what its apply renders
+/// to: hash of that rendering. While it is there the spec is not written.
+pub const TAKEOVER_BASELINE_ANNOTATION: &str = "capt.cluster.x-k8s.io/takeover-baseline";
 
 /// Annotation on any object: present with any value means paused.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
@@ -47,7 +52,8 @@ pub const REGION_ANNOTATION: &str = "cluster.x-k8s.io/region";
 pub const RETRY_ANNOTATION: &str = "capt.cluster.x-k8s.io/retry";
 /// Annotation on an apply: uid of a Workspace of unknown origin that it may take.
 pub const ADOPT_ANNOTATION: &str = "capt.cluster.x-k8s.io/adopt";
-/// Annotation on an apply: hash of the pending changes that may be applied after a takeover.
+/// Annotation on an apply: hash of the pending changes that may be applied after a takeover; taken away
+/// once they are.
 pub const APPLY_PENDING_ANNOTATION: &str = "capt.cluster.x-k8s.io/apply-pending";
 /// Annotation on an apply or its owner: name of the apply whose lost Workspace may be made anew.
 pub const RECREATE_WORKSPACE_ANNOTATION: &str = "capt.cluster.x-k8s.io/recreate-workspace";

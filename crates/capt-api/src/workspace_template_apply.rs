@@ -88,6 +88,15 @@ pub struct WorkspaceTemplateApplyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub external_name: Option<String>,
+    /// Whether what the Workspace stands for was ever there, or may have been before it was taken over;
+    /// never goes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was_ready: Option<bool>,
+    /// Hash of what the apply rendered to when it took the Workspace over, as long as the differences from
+    /// then wait for somebody to release them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub takeover_baseline: Option<String>,
     /// Aspects of the object's state.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

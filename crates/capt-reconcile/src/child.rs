@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, CLUSTER_NAME_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions},
+    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions},
 };
 use capt_status::{Class, Reason, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
@@ -129,6 +129,15 @@ impl Child {
             return match ApplyReason::find(&synced.reason).map(ApplyReason::meaning) {
                 Some(Meaning::Unresolved) => ChildProgress::Unresolved(cause),
                 Some(Meaning::Waiting) => ChildProgress::InProgress { cause, begun: false },
+                // What serves goes on doing so while the provider's hands are off it.
+                Some(Meaning::Paused) => match self.claim.as_ref().and_then(Claim::ours) {
+                    Some(workspace)
+                        if apply.status.as_ref().is_some_and(|status| status.applied) && outputs::serves(workspace) =>
+                    {
+                        ChildProgress::Ready(Arc::clone(workspace))
+                    }
+                    Some(_) | None => ChildProgress::InProgress { cause, begun: self.begun() },
+                },
                 Some(Meaning::Failing(class)) => ChildProgress::Failing(cause, class),
                 // The provider's own error.
                 None => {
@@ -143,7 +152,11 @@ impl Child {
         match self.claim.as_ref().and_then(Claim::ours) {
             None => waiting(),
             Some(workspace) => match outputs::progress(workspace) {
-                Progress::InProgress | Progress::Deleting => waiting(),
+                Progress::InProgress | Progress::Deleting | Progress::Paused => waiting(),
+                Progress::ObserveOnly => {
+                    let cause = Cause::new(reasons::OBSERVE_ONLY, outputs::observe_only(&workspace.meta.name));
+                    ChildProgress::Failing(cause, Class::Config)
+                }
                 Progress::Failing(failure) => {
                     ChildProgress::Failing(outputs::cause(&workspace.meta.name, &failure), failure.class)
                 }
@@ -183,7 +196,8 @@ impl Child {
         let Some(Claim { key: _, api: _, found: Seen::Present((workspace, Owner::Ours)) }) = &self.claim else {
             return false;
         };
-        outputs::was_never_ready(workspace) && !outputs::is_busy(workspace)
+        let remembers = self.apply.present().and_then(|apply| apply.status.as_ref()?.was_ready) == Some(true);
+        !remembers && outputs::was_never_ready(workspace) && !outputs::is_busy(workspace)
     }
 
     /// Lets the apply make its Workspace anew, if that is what it waits for: the last step of a recovery
@@ -293,6 +307,8 @@ impl Child {
                 "name": self.key.name,
                 "labels": {CLUSTER_NAME_LABEL: cluster},
                 "finalizers": [APPLY_FINALIZER],
+                // Early, since a move looks for it before it pauses.
+                "annotations": {BLOCK_MOVE_ANNOTATION: "true"},
                 "ownerReferences": [meta::controller_reference(kind, owner)],
             },
             "spec": {
@@ -330,8 +346,9 @@ impl Child {
     }
 
     /// The live read that must not find the apply before the owner's finalizer goes.
-    pub fn must_be_gone<O: Resource>(&self, owner: &O) -> Query {
-        Query::Object { key: self.key.clone(), counts: Counts::OwnedBy { uid: meta::uid(owner).to_owned() } }
+    pub fn must_be_gone<O: Resource<DynamicType = ()>>(&self, kind: Kind, owner: &O) -> Query {
+        let counts = Counts::OwnedBy { kind, name: owner.name_any(), uid: meta::uid(owner).to_owned() };
+        Query::Object { key: self.key.clone(), counts }
     }
 }
 

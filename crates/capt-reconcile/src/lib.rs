@@ -12,9 +12,8 @@
 //!   The kube layer, the simulator and the tests drive the same one.
 //!
 //! This crate must not do I/O, read a clock or the environment, or depend on the order of a map.
-//! Adoption of drift, pausing of children and writes to
-//! `Cluster.status` have their place here and are not decided yet; where they will enter is said in
-//! the module that will hold them.
+//! Writes to `Cluster.status` have their place here and are not decided yet; where they will enter is said
+//! in the module that will hold them.
 
 pub mod captcluster;
 pub mod captcontrolplane;

@@ -1,11 +1,12 @@
 //! Metadata of our own objects: preconditions, finalizer edits, owner references.
 
+use capt_status::text::{MAX_MESSAGE, truncate};
 use kube::{Resource, ResourceExt, core::ObjectMeta};
 use serde_json::{Value, json};
 
 use crate::{
     object::{Kind, ObjectKey},
-    plan::{Action, Op, Plan, Precondition},
+    plan::{Action, Event, EventType, Op, Plan, Precondition},
 };
 
 /// Collects the actions of a plan and keeps the precondition of the object itself: the first write
@@ -52,6 +53,17 @@ impl Writer {
     /// Whether the plan so far writes to `target`.
     pub fn writes_to(&self, target: &ObjectKey) -> bool {
         self.plan.actions.iter().any(|action| action.target == *target)
+    }
+
+    /// Index of the last write to `target`, whose result a further write to it is about.
+    pub fn last_write_to(&self, target: &ObjectKey) -> Option<usize> {
+        self.plan.actions.iter().rposition(|action| action.target == *target)
+    }
+
+    /// Adds an event, its text cut to what the API takes.
+    pub fn event(&mut self, type_: EventType, reason: &'static str, note: impl AsRef<str>) {
+        let note = truncate(note.as_ref(), MAX_MESSAGE);
+        self.plan.events.push(Event { type_, reason, note });
     }
 
     /// Says why there is nothing to write, or what is waited for.
@@ -119,18 +131,25 @@ pub fn remove_finalizer<K: Resource>(object: &K, finalizer: &str) -> Option<Vec<
     Some(vec![json!({"op": "test", "path": path, "value": finalizer}), json!({"op": "remove", "path": path})])
 }
 
-/// JSON patch operations that set an annotation.
-pub fn set_annotation<K: Resource>(object: &K, name: &str, value: &str) -> Vec<Value> {
-    if object.meta().annotations.is_none() {
-        vec![json!({"op": "add", "path": "/metadata/annotations", "value": {name: value}})]
-    } else {
-        vec![json!({"op": "add", "path": annotation_path(name), "value": value})]
+/// JSON patch operations that set annotations, or remove them where the value is `None`; none for what is
+/// so already.
+pub fn edit_annotations<K: Resource>(object: &K, edits: &[(&str, Option<&str>)]) -> Vec<Value> {
+    let stored = object.annotations();
+    let changes = edits.iter().filter(|(name, value)| stored.get(*name).map(String::as_str) != *value);
+    if object.meta().annotations.is_some() {
+        return changes
+            .map(|(name, value)| match value {
+                Some(value) => json!({"op": "add", "path": annotation_path(name), "value": value}),
+                None => json!({"op": "remove", "path": annotation_path(name)}),
+            })
+            .collect();
     }
-}
-
-/// JSON patch operations that remove an annotation that is there.
-pub fn remove_annotation(name: &str) -> Vec<Value> {
-    vec![json!({"op": "remove", "path": annotation_path(name)})]
+    let map: serde_json::Map<String, Value> =
+        changes.filter_map(|(name, value)| Some(((*name).to_owned(), json!((*value)?)))).collect();
+    if map.is_empty() {
+        return Vec::new();
+    }
+    vec![json!({"op": "add", "path": "/metadata/annotations", "value": map})]
 }
 
 /// RFC 6901: `~` and `/` are escaped in a path.
@@ -151,15 +170,22 @@ pub fn controller_reference<K: Resource<DynamicType = ()>>(kind: Kind, owner: &K
 }
 
 /// Whether `child` has an owner reference to `owner`: by uid, or by kind and name where a move or a
-/// restore changed the uid.
+/// restore changed the uid. [`Counts::OwnedBy`](crate::plan::Counts::OwnedBy) is the same rule.
 pub fn is_owned_by<C: Resource, O: Resource<DynamicType = ()>>(child: &C, kind: Kind, owner: &O) -> bool {
-    let group = kind.group();
+    let (uid, name) = (uid(owner), owner.name_any());
     child.owner_references().iter().any(|reference| {
-        reference.uid == uid(owner)
-            || reference.kind == kind.name()
-                && reference.name == owner.name_any()
-                && reference.api_version.split_once('/').is_some_and(|(found, _)| found == group)
+        is_reference_to(kind, &name, uid, (&reference.api_version, &reference.kind, &reference.name, &reference.uid))
     })
+}
+
+/// Whether an owner reference, given as apiVersion, kind, name and uid, is one to the object of `kind`
+/// with this name and uid.
+pub fn is_reference_to(kind: Kind, name: &str, uid: &str, reference: (&str, &str, &str, &str)) -> bool {
+    let (api_version, found_kind, found_name, found_uid) = reference;
+    found_uid == uid
+        || found_kind == kind.name()
+            && found_name == name
+            && api_version.split_once('/').is_some_and(|(group, _)| group == kind.group())
 }
 
 /// Name of the owner Cluster: the owner reference with kind Cluster of Cluster API's group, in

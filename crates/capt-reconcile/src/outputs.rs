@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use capt_api::{
     foreign::{ForeignCondition, SecretView, WorkspaceView},
     names::{
-        EXTERNAL_CREATE_FAILED_ANNOTATION, EXTERNAL_CREATE_PENDING_ANNOTATION, EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
+        CROSSPLANE_PAUSED_ANNOTATION, EXTERNAL_CREATE_FAILED_ANNOTATION, EXTERNAL_CREATE_PENDING_ANNOTATION,
+        EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
     },
 };
 use capt_status::{
@@ -22,12 +23,18 @@ use serde_json::Value;
 
 /// Reason of Synced where the provider tells an error.
 const RECONCILE_ERROR: &str = "ReconcileError";
+/// Reason of Synced where the provider leaves the Workspace alone.
+const RECONCILE_PAUSED: &str = "ReconcilePaused";
 
 /// How far the provider is with a Workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Not seen yet, or at work on the current generation, or paused.
+    /// Not seen yet, or at work on the current generation.
     InProgress,
+    /// Paused by its annotation.
+    Paused,
+    /// In order, but Terraform would change something and may not: never Ready without a person.
+    ObserveOnly,
     /// deletionTimestamp is set.
     Deleting,
     /// The last attempt failed.
@@ -38,20 +45,58 @@ pub enum Progress {
 
 /// How far the provider is with `workspace`.
 ///
-/// An error is told even when a newer generation is not seen yet: it is the last thing known.
+/// An error is told even when a newer generation is not seen yet: it is the last thing known. Whether it
+/// is paused is told by the annotation: `Synced` keeps the word until the provider has been there again.
 pub fn progress(workspace: &WorkspaceView) -> Progress {
     if workspace.meta.deleting {
         return Progress::Deleting;
+    }
+    if is_paused(workspace) {
+        return Progress::Paused;
     }
     let Some(synced) = &workspace.synced else { return Progress::InProgress };
     let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
     match (synced.status.as_str(), synced.reason.as_str()) {
         ("False", RECONCILE_ERROR) => Progress::Failing(classify(&synced.message)),
-        ("True", _) if is_current && workspace.ready.as_ref().is_some_and(|ready| ready.status == "True") => {
-            Progress::Ready
-        }
+        // Just unpaused: what was ready before is ready still.
+        ("True", _) | ("False", RECONCILE_PAUSED) if is_current && serves(workspace) => Progress::Ready,
+        ("True", _) if is_current && workspace.ready.is_none() && is_observe_only(workspace) => Progress::ObserveOnly,
         _ => Progress::InProgress,
     }
+}
+
+/// Whether the provider last found nothing to do, whatever came after: it still stands.
+pub fn serves(workspace: &WorkspaceView) -> bool {
+    !workspace.meta.deleting && workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
+}
+
+/// Whether the provider leaves the Workspace alone, by its annotation.
+pub fn is_paused(workspace: &WorkspaceView) -> bool {
+    workspace.meta.annotations.get(CROSSPLANE_PAUSED_ANNOTATION).is_some_and(|value| value == "true")
+}
+
+/// Whether the provider says that it leaves the Workspace alone, so that no run is in flight.
+pub fn pause_is_seen(workspace: &WorkspaceView) -> bool {
+    is_paused(workspace) && workspace.synced.as_ref().is_some_and(|synced| synced.reason == RECONCILE_PAUSED)
+}
+
+/// Whether the Workspace shows that what it stands for was ever there.
+pub fn shows_success(workspace: &WorkspaceView) -> bool {
+    workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
+        || !workspace.outputs.is_empty()
+        || workspace.meta.annotations.contains_key(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)
+}
+
+/// What is wrong with [`Progress::ObserveOnly`], and what to do.
+pub fn observe_only(workspace: &str) -> String {
+    format!(
+        "Workspace {workspace} may only be observed (managementPolicies [Observe]) and Terraform would change something; allow \
+         it in the template, or bring the module in line with what is there"
+    )
+}
+
+fn is_observe_only(workspace: &WorkspaceView) -> bool {
+    workspace.spec["managementPolicies"].as_array().is_some_and(|policies| *policies == ["Observe"])
 }
 
 /// A failure of a Workspace for people: what it means, what happened, and what to do about it.
@@ -85,10 +130,7 @@ pub fn has_begun(workspace: &WorkspaceView) -> bool {
 
 /// Whether all that a Workspace says is compatible with nothing of it ever having been ready.
 pub fn was_never_ready(workspace: &WorkspaceView) -> bool {
-    !workspace.meta.deleting
-        && !workspace.meta.annotations.contains_key(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)
-        && !workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
-        && workspace.outputs.is_empty()
+    !workspace.meta.deleting && !shows_success(workspace)
 }
 
 /// Whether an apply may be running: a creation was begun and not ended, or the current generation is
@@ -200,7 +242,10 @@ mod tests {
             (2, conditions(&success, Some("True")), Progress::Ready),
             (3, conditions(&success, Some("True")), Progress::InProgress),
             (7, conditions(&old_provider, Some("True")), Progress::Ready),
-            (1, conditions(&paused, Some("True")), Progress::InProgress),
+            // Unpaused, and the provider has not been there again.
+            (1, conditions(&paused, Some("True")), Progress::Ready),
+            (1, conditions(&paused, Some("False")), Progress::InProgress),
+            (1, conditions(&paused, None), Progress::InProgress),
             (1, conditions(&failed, Some("True")), Progress::Failing(classify(message))),
         ] {
             assert_eq!(progress(&workspace(generation, &status)), expected, "{status}");

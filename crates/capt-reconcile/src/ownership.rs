@@ -6,7 +6,7 @@
 //! the Go implementation, which marked nothing) the name in the apply's own status. Whatever is not
 //! proved is somebody else's and is not touched.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use capt_api::{
     WorkspaceTemplateApply,
@@ -135,34 +135,87 @@ pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: Workspace
 }
 
 fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceView) -> Owner {
-    let (namespace, name) = (apply.namespace().unwrap_or_default(), apply.name_any());
-    if apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid) {
-        return Owner::Adopted;
+    let labelled = workspace.meta.labels.get(OWNER_UID_LABEL);
+    if labelled.is_some_and(|uid| uid == meta::uid(apply)) {
+        return Owner::Ours;
     }
-    if let Some(uid) = workspace.meta.labels.get(OWNER_UID_LABEL) {
-        if uid == meta::uid(apply) {
-            return Owner::Ours;
-        }
-        let Some(applies) = view.applies(None) else { return Owner::Unknown };
-        let annotation = |key| workspace.meta.annotations.get(key).map_or("", String::as_str);
-        let (of_namespace, of_name) = (annotation(OWNER_NAMESPACE_ANNOTATION), annotation(OWNER_NAME_ANNOTATION));
-        return match applies.iter().find(|other| meta::uid(other.as_ref()) == uid) {
-            Some(other) => Owner::Foreign(meta::key_of(Kind::Apply, other.as_ref()).to_string()),
-            None if of_namespace == namespace && of_name == name => Owner::Adopted,
-            None => Owner::Foreign(format!("WorkspaceTemplateApply/{of_namespace}/{of_name}")),
-        };
-    }
+    let Some(applies) = view.applies(None) else { return Owner::Unknown };
+    let named = |apply: &WorkspaceTemplateApply| {
+        apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid)
+    };
     let records = |apply: &WorkspaceTemplateApply| {
         apply.status.as_ref().and_then(|status| status.workspace_name.as_deref()) == Some(workspace.meta.name.as_str())
     };
+    let another = |is_theirs: &dyn Fn(&WorkspaceTemplateApply) -> bool| {
+        applies.iter().find(|other| meta::uid(other.as_ref()) != meta::uid(apply) && is_theirs(other))
+    };
+    let of = |other: &WorkspaceTemplateApply| Owner::Foreign(meta::key_of(Kind::Apply, other).to_string());
+    let labelled_owner = labelled.and_then(|uid| another(&|other| meta::uid(other) == uid));
+    if named(apply) {
+        // The user's word, but not against the same word on who has it already, nor on several.
+        return match labelled_owner.filter(|other| named(other)).or_else(|| another(&named)) {
+            Some(other) => of(other),
+            None => Owner::Adopted,
+        };
+    }
+    if let Some(other) = labelled_owner.or_else(|| another(&named)) {
+        return of(other);
+    }
+    if labelled.is_some() {
+        let annotation = |key| workspace.meta.annotations.get(key).map_or("", String::as_str);
+        let (of_namespace, of_name) = (annotation(OWNER_NAMESPACE_ANNOTATION), annotation(OWNER_NAME_ANNOTATION));
+        return if (of_namespace, of_name) == (apply.namespace().unwrap_or_default().as_str(), apply.name_any().as_str())
+        {
+            Owner::Adopted
+        } else {
+            Owner::Foreign(format!("WorkspaceTemplateApply/{of_namespace}/{of_name}"))
+        };
+    }
     if !records(apply) {
         return Owner::Foreign("nobody known (it carries no owner label)".to_owned());
     }
-    let Some(applies) = view.applies(None) else { return Owner::Unknown };
-    match applies.iter().find(|other| meta::uid(other.as_ref()) != meta::uid(apply) && records(other)) {
+    match another(&records) {
         Some(other) => Owner::Foreign(format!("also claimed by {}", meta::key_of(Kind::Apply, other.as_ref()))),
         None => Owner::Adopted,
     }
+}
+
+/// A Workspace that carries our label and whose apply is gone: retained on purpose, or left behind by a
+/// removed finalizer, a move or a restore. It is told and never deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    /// The Workspace.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: String,
+    /// What to tell: whose it was and what may be done.
+    pub message: String,
+}
+
+/// The orphans among all Workspaces; `None` if not all Workspaces and applies are known.
+pub fn orphans(view: &View<'_>) -> Option<Vec<Orphan>> {
+    let applies = view.applies(None)?;
+    let living: BTreeSet<&str> = applies.iter().map(|apply| meta::uid(apply.as_ref())).collect();
+    let mut orphans = Vec::new();
+    for api in WorkspaceApi::ALL {
+        for workspace in view.workspaces(api)? {
+            let meta = &workspace.meta;
+            let Some(owner) = meta.labels.get(OWNER_UID_LABEL) else { continue };
+            if meta.deleting || living.contains(owner.as_str()) {
+                continue;
+            }
+            let annotation = |key| meta.annotations.get(key).map_or("?", String::as_str);
+            let message = format!(
+                "its WorkspaceTemplateApply {}/{} (uid {owner}) is gone; what it made still runs: make an apply of that \
+                 namespace and name to take it over again, or delete the Workspace to destroy it",
+                annotation(OWNER_NAMESPACE_ANNOTATION),
+                annotation(OWNER_NAME_ANNOTATION),
+            );
+            let key = ObjectKey::new(Kind::Workspace(api), meta.namespace.as_deref().unwrap_or_default(), &meta.name);
+            orphans.push(Orphan { key, uid: meta.uid.clone(), message });
+        }
+    }
+    Some(orphans)
 }
 
 #[cfg(test)]

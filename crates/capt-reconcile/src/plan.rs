@@ -131,8 +131,12 @@ pub enum Counts {
         /// Label value.
         value: String,
     },
-    /// Objects with an owner reference to this uid.
+    /// Objects with an owner reference to this owner: by uid, or by kind and name.
     OwnedBy {
+        /// Kind of the owner.
+        kind: Kind,
+        /// Name of the owner.
+        name: String,
         /// uid of the owner.
         uid: String,
     },

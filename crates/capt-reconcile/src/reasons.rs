@@ -19,6 +19,12 @@ pub const INVALID_TEMPLATE: &str = "InvalidTemplate";
 pub const NAME_COLLISION: &str = "NameCollision";
 pub const WORKSPACE_MISSING: &str = "WorkspaceMissing";
 pub const WORKSPACE_DELETING: &str = "WorkspaceDeleting";
+pub const WORKSPACE_PAUSED: &str = "WorkspacePaused";
+pub const WORKSPACE_RECREATED: &str = "WorkspaceRecreated";
+pub const WORKSPACE_ADOPTED: &str = "WorkspaceAdopted";
+pub const WORKSPACE_ORPHANED: &str = "WorkspaceOrphaned";
+pub const OBSERVE_ONLY: &str = "ObserveOnly";
+pub const DEPENDENCY_CYCLE: &str = "CyclicDependency";
 pub const WORKSPACE_SYNCED: &str = "ReconcileSuccess";
 pub const CREATING: &str = "Creating";
 pub const AVAILABLE: &str = "Available";
@@ -47,8 +53,10 @@ pub enum ApplyReason {
     NameCollision,
     WorkspaceMissing,
     WorkspaceDeleting,
+    WorkspacePaused,
     WaitingForSecrets,
     WaitingForWorkspaces,
+    DependencyCycle,
 }
 
 /// What it means to the owner of an apply that the apply is not in sync.
@@ -58,20 +66,24 @@ pub enum Meaning {
     Unresolved,
     /// Something else has to be ready first.
     Waiting,
+    /// Somebody paused the Workspace; it may serve.
+    Paused,
     /// It fails, and what may be done about it.
     Failing(Class),
 }
 
 impl ApplyReason {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::TemplateNotFound,
         Self::UndefinedVariable,
         Self::InvalidTemplate,
         Self::NameCollision,
         Self::WorkspaceMissing,
         Self::WorkspaceDeleting,
+        Self::WorkspacePaused,
         Self::WaitingForSecrets,
         Self::WaitingForWorkspaces,
+        Self::DependencyCycle,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -82,8 +94,10 @@ impl ApplyReason {
             Self::NameCollision => NAME_COLLISION,
             Self::WorkspaceMissing => WORKSPACE_MISSING,
             Self::WorkspaceDeleting => WORKSPACE_DELETING,
+            Self::WorkspacePaused => WORKSPACE_PAUSED,
             Self::WaitingForSecrets => WAITING_FOR_SECRETS,
             Self::WaitingForWorkspaces => WAITING_FOR_WORKSPACES,
+            Self::DependencyCycle => DEPENDENCY_CYCLE,
         }
     }
 
@@ -91,14 +105,25 @@ impl ApplyReason {
         Self::ALL.into_iter().find(|known| known.as_str() == reason)
     }
 
+    /// Whether it passes by itself, so that it is no news for anybody.
+    pub const fn is_waiting(self) -> bool {
+        match self.meaning() {
+            Meaning::Waiting | Meaning::Unresolved => true,
+            Meaning::Paused | Meaning::Failing(_) => false,
+        }
+    }
+
     pub const fn meaning(self) -> Meaning {
         match self {
             Self::TemplateNotFound => Meaning::Unresolved,
             Self::WaitingForSecrets | Self::WaitingForWorkspaces => Meaning::Waiting,
+            Self::WorkspacePaused => Meaning::Paused,
             Self::WorkspaceDeleting => Meaning::Failing(Class::Transient),
-            Self::UndefinedVariable | Self::InvalidTemplate | Self::NameCollision | Self::WorkspaceMissing => {
-                Meaning::Failing(Class::Config)
-            }
+            Self::UndefinedVariable
+            | Self::InvalidTemplate
+            | Self::NameCollision
+            | Self::WorkspaceMissing
+            | Self::DependencyCycle => Meaning::Failing(Class::Config),
         }
     }
 }

@@ -79,7 +79,9 @@ fn query(query: &Query) -> Value {
             let counts = match counts {
                 Counts::Any => json!("any"),
                 Counts::LabelAbsentOr { label, value } => json!({"labelAbsentOr": {*label: value}}),
-                Counts::OwnedBy { uid } => json!({"ownedBy": uid}),
+                Counts::OwnedBy { kind, name, uid } => {
+                    json!({"ownedBy": {"kind": kind.name(), "name": name, "uid": uid}})
+                }
                 Counts::SecretKey { key } => json!({"secretKey": key}),
             };
             json!({"ref": reference(key), "counts": counts})

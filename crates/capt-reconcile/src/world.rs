@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, sync::Arc
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
-    foreign::{ClusterView, SecretView, WorkspaceView},
+    foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
 };
 
 use crate::object::{Kind, Object, ObjectKey};
@@ -239,6 +239,16 @@ impl<'w> View<'w> {
             Seen::Present(_) | Seen::Unknown => Seen::Unknown,
             Seen::Absent { live } => Seen::Absent { live },
         }
+    }
+
+    /// All Workspaces of `api`, everywhere; `None` if not all are known.
+    pub fn workspaces(&self, api: WorkspaceApi) -> Option<Vec<Arc<WorkspaceView>>> {
+        let objects = self.list(Kind::Workspace(api), None)?;
+        let workspaces = objects.filter_map(|object| match object {
+            Object::Workspace(workspace) => Some(Arc::clone(workspace)),
+            _ => None,
+        });
+        Some(workspaces.collect())
     }
 
     /// The object at `key` as it is known, without recording a read.

@@ -17,6 +17,7 @@ const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
 const PENDING: &str = "crossplane.io/external-create-pending";
 const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 const FAILED: &str = "crossplane.io/external-create-failed";
+const PAUSED: &str = "crossplane.io/paused";
 
 /// What Terraform makes of a Workspace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,6 +58,17 @@ fn reconcile(api: &mut Api, key: &ObjectKey, workspace: &Value, terraform: &dyn 
     let (metadata, status) = (&workspace["metadata"], &workspace["status"]);
     let generation = metadata["generation"].as_i64().unwrap_or_default();
     let synced = |status: &'static str, reason: &'static str| json!({"type": "Synced", "status": status, "reason": reason, "observedGeneration": generation});
+    if metadata["annotations"][PAUSED] == "true" {
+        // The provider says so once and does nothing else, not even for a deletion.
+        if condition(status, "Synced").is_none_or(|synced| synced["reason"] != "ReconcilePaused") {
+            let ready = condition(status, "Ready").cloned();
+            api.edit(key, |workspace| {
+                let conditions: Vec<Value> = [synced("False", "ReconcilePaused")].into_iter().chain(ready).collect();
+                workspace["status"]["conditions"] = json!(conditions);
+            });
+        }
+        return;
+    }
     if !metadata["deletionTimestamp"].is_null() {
         let is_deleting = condition(status, "Ready").is_some_and(|ready| ready["reason"] == "Deleting");
         if is_deleting {

@@ -416,7 +416,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         }
         if observed.vpc.delete(&mut writer, "the CAPTCluster is being deleted and no control plane is left") {
             let action = writer.own(Op::JsonPatch { operations }, "the VPC's apply is gone");
-            action.unless = vec![observed.vpc.must_be_gone(captcluster)];
+            action.unless = vec![observed.vpc.must_be_gone(Kind::CaptCluster, captcluster)];
             writer.note("the VPC's apply is gone");
             return writer.finish();
         }

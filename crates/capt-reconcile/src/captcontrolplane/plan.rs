@@ -416,7 +416,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
     }
     if left.is_empty() {
         let action = writer.own(Op::JsonPatch { operations }, "its applies are gone");
-        action.unless = children.map(|child| child.must_be_gone(control_plane)).into();
+        action.unless = children.map(|child| child.must_be_gone(Kind::CaptControlPlane, control_plane)).into();
         writer.note("its applies are gone");
         return writer.finish();
     }

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    meta,
     object::{Kind, ObjectKey},
     plan::{Action, Counts, Op, Plan, Precondition, Query},
 };
@@ -318,9 +319,16 @@ fn count(counts: &Counts, object: &Value) -> bool {
                 None => true,
             }
         }
-        Counts::OwnedBy { uid } => object["metadata"]["ownerReferences"]
-            .as_array()
-            .is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == json!(uid))),
+        Counts::OwnedBy { kind, name, uid } => {
+            let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            owners
+                .map(|owner| {
+                    ["apiVersion", "kind", "name", "uid"].map(|field| owner[field].as_str().unwrap_or_default())
+                })
+                .any(|[version, found, its_name, its_uid]| {
+                    meta::is_reference_to(*kind, name, uid, (version, found, its_name, its_uid))
+                })
+        }
         Counts::SecretKey { key } => {
             object["data"].get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
         }

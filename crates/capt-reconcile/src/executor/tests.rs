@@ -130,7 +130,7 @@ fn live_reads_come_right_before_the_write_and_block_it_if_they_find_something() 
         label: "l",
         value: "v".to_owned(),
     };
-    let counts = Counts::OwnedBy { uid: "u1".to_owned() };
+    let counts = Counts::OwnedBy { kind: Kind::CaptCluster, name: "o".to_owned(), uid: "u1".to_owned() };
     let mut guarded = action(Op::JsonPatch { operations: Vec::new() }, observed());
     guarded.unless = vec![labelled, Query::Object { key: key("child"), counts }];
     let mut clear = executor(vec![guarded.clone()]);
@@ -163,7 +163,12 @@ fn which_objects_count() {
     let object =
         json!({"metadata": {"labels": {"l": "v"}, "ownerReferences": [{"uid": "u"}]}, "data": {"k": "eA==", "e": ""}});
     let label = |value: &str| Counts::LabelAbsentOr { label: "l", value: value.to_owned() };
-    let owner = |uid: &str| Counts::OwnedBy { uid: uid.to_owned() };
+    let owner = |uid: &str| Counts::OwnedBy { kind: Kind::CaptCluster, name: "o".to_owned(), uid: uid.to_owned() };
+    let reference = |group: &str, kind: &str, name: &str| {
+        json!({"metadata": {"ownerReferences": [
+            {"apiVersion": format!("{group}/v1"), "kind": kind, "name": name, "uid": "before-the-restore"},
+        ]}})
+    };
     for (counts, object, expected) in [
         (Counts::Any, &object, true),
         (label("v"), &object, true),
@@ -171,6 +176,11 @@ fn which_objects_count() {
         (label("w"), &json!({"metadata": {}}), true),
         (owner("u"), &object, true),
         (owner("x"), &object, false),
+        // The one rule of whose a child is: after a restore uids differ, kind and name do not.
+        (owner("x"), &reference(Kind::CaptCluster.group(), "CAPTCluster", "o"), true),
+        (owner("x"), &reference(Kind::CaptCluster.group(), "CAPTCluster", "other"), false),
+        (owner("x"), &reference(Kind::CaptCluster.group(), "CAPTControlPlane", "o"), false),
+        (owner("x"), &reference("elsewhere", "CAPTCluster", "o"), false),
         (Counts::SecretKey { key: "k" }, &object, true),
         (Counts::SecretKey { key: "e" }, &object, false),
         (Counts::SecretKey { key: "x" }, &object, false),

@@ -61,6 +61,18 @@ pub enum RenderError {
         /// What to do.
         fix: &'static str,
     },
+    /// A field that the cluster-scoped API does not have.
+    #[error(
+        "{field} of WorkspaceTemplate {template} cannot be expressed in a cluster-scoped Workspace (tf.upbound.io): {fix}"
+    )]
+    InClusterScope {
+        /// Path of the field.
+        field: &'static str,
+        /// namespace/name of the template.
+        template: String,
+        /// What to do.
+        fix: &'static str,
+    },
     /// The template does not serialise; cannot happen for an object that was read.
     #[error("WorkspaceTemplate {template} cannot be written as JSON: {message}")]
     Json {
@@ -76,7 +88,9 @@ impl RenderError {
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::UndefinedVariable { .. } => reasons::UNDEFINED_VARIABLE,
-            Self::NotABoolean { .. } | Self::Unsupported { .. } | Self::Json { .. } => reasons::INVALID_TEMPLATE,
+            Self::NotABoolean { .. } | Self::Unsupported { .. } | Self::InClusterScope { .. } | Self::Json { .. } => {
+                reasons::INVALID_TEMPLATE
+            }
         }
     }
 }
@@ -106,8 +120,10 @@ pub fn render(
     if let Some(reference) = &apply.spec.write_connection_secret_to_ref {
         spec["writeConnectionSecretToRef"] = secret_reference(reference);
     }
-    if api == WorkspaceApi::Namespaced {
-        namespaced(&mut spec, &apply.namespace().unwrap_or_default(), &template_name)?;
+    let namespace = apply.namespace().unwrap_or_default();
+    match api {
+        WorkspaceApi::Cluster => cluster_scoped(&mut spec, &namespace, &template_name)?,
+        WorkspaceApi::Namespaced => namespaced(&mut spec, &namespace, &template_name)?,
     }
     let hash = hash::hex(&spec, 12);
     Ok(Rendered { spec, hash })
@@ -115,6 +131,59 @@ pub fn render(
 
 fn secret_reference(reference: &SecretReference) -> Value {
     json!({"name": reference.name, "namespace": reference.namespace})
+}
+
+/// Management policies that leave out the deletion, and are otherwise not more than `policies`.
+fn without_delete(policies: Option<&Value>) -> Value {
+    match policies.and_then(Value::as_array) {
+        Some(policies) if !policies.contains(&json!("*")) => {
+            policies.iter().filter(|policy| **policy != json!("Delete")).cloned().collect()
+        }
+        Some(_) | None => json!(["Observe", "Create", "Update", "LateInitialize"]),
+    }
+}
+
+/// Completes a cluster-scoped spec: a Secret or ConfigMap without a namespace is the apply's own.
+fn cluster_scoped(spec: &mut Value, namespace: &str, template: &str) -> Result<(), RenderError> {
+    if !spec["providerConfigRef"]["kind"].is_null() {
+        return Err(RenderError::InClusterScope {
+            field: "providerConfigRef.kind",
+            template: template.to_owned(),
+            fix: "remove it: a cluster-scoped Workspace uses the ProviderConfig of tf.upbound.io",
+        });
+    }
+    for (_, reference) in references(spec) {
+        if reference.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty) {
+            reference.insert("namespace".to_owned(), json!(namespace));
+        }
+    }
+    Ok(())
+}
+
+/// References to Secrets and ConfigMaps, with their paths.
+fn references(spec: &mut Value) -> Vec<(String, &mut Map<String, Value>)> {
+    let mut found = Vec::new();
+    let Some(fields) = spec.as_object_mut() else { return found };
+    for (name, field) in fields {
+        if name == "writeConnectionSecretToRef" {
+            found.extend(field.as_object_mut().map(|reference| (name.clone(), reference)));
+        } else if name == "forProvider" {
+            for (list, items) in field.as_object_mut().into_iter().flatten() {
+                if list != "env" && list != "varFiles" {
+                    continue;
+                }
+                for (index, item) in items.as_array_mut().into_iter().flatten().enumerate() {
+                    for (kind, reference) in item.as_object_mut().into_iter().flatten() {
+                        if kind == "configMapKeyRef" || kind == "secretKeyRef" {
+                            let path = format!("forProvider.{list}[{index}].{kind}");
+                            found.extend(reference.as_object_mut().map(|reference| (path, reference)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Turns a cluster-scoped spec into a namespaced one.
@@ -127,7 +196,8 @@ fn namespaced(spec: &mut Value, namespace: &str, template: &str) -> Result<(), R
         return unsupported("publishConnectionDetailsTo", "use writeConnectionSecretToRef");
     }
     if let Some("Orphan") = fields.remove("deletionPolicy").as_ref().and_then(Value::as_str) {
-        fields.insert("managementPolicies".to_owned(), json!(["Observe", "Create", "Update", "LateInitialize"]));
+        let policies = without_delete(fields.get("managementPolicies"));
+        fields.insert("managementPolicies".to_owned(), policies);
     }
     if let Some(reference) = fields.get_mut("providerConfigRef").and_then(Value::as_object_mut) {
         if reference.contains_key("policy") {
@@ -135,35 +205,19 @@ fn namespaced(spec: &mut Value, namespace: &str, template: &str) -> Result<(), R
         }
         reference.entry("kind").or_insert_with(|| json!("ClusterProviderConfig"));
     }
-    if let Some(reference) = fields.get_mut("writeConnectionSecretToRef").and_then(Value::as_object_mut)
-        && !own_namespace(reference, namespace)
-    {
-        return unsupported("writeConnectionSecretToRef.namespace", "name the apply's own namespace");
-    }
-    let for_provider = &mut fields["forProvider"];
-    for (list, references) in
-        [("env", ["configMapKeyRef", "secretKeyRef"]), ("varFiles", ["configMapKeyRef", "secretKeyRef"])]
-    {
-        for (index, item) in for_provider.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten().enumerate()
-        {
-            for reference in references {
-                if let Some(fields) = item.get_mut(reference).and_then(Value::as_object_mut)
-                    && !own_namespace(fields, namespace)
-                {
-                    let field = format!("forProvider.{list}[{index}].{reference}.namespace");
-                    return unsupported(&field, "name the apply's own namespace");
-                }
-            }
+    for (path, reference) in references(spec) {
+        if !own_namespace(reference, namespace) {
+            return unsupported(&format!("{path}.namespace"), "name the apply's own namespace");
         }
     }
     Ok(())
 }
 
-/// Removes the namespace of a reference; false if it is not `namespace`.
+/// Removes the namespace of a reference; false if it is neither `namespace` nor empty.
 fn own_namespace(reference: &mut Map<String, Value>, namespace: &str) -> bool {
     match reference.remove("namespace") {
         None => true,
-        Some(found) => found == json!(namespace),
+        Some(found) => found == json!(namespace) || found == json!(""),
     }
 }
 

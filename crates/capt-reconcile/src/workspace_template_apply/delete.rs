@@ -5,18 +5,28 @@
 
 use capt_api::{
     WorkspaceTemplateApplyStatus,
-    foreign::WorkspaceApi,
+    foreign::{WorkspaceApi, WorkspaceView},
     names::{APPLY_FINALIZER, APPLY_MANAGER, OWNER_UID_LABEL, conditions},
 };
 use capt_status::{Time, condition::Verdict, machine::Cause};
 use kube::ResourceExt;
+use serde_json::json;
 
-use super::{observe::Observed, plan::workspace_keys};
+use super::{
+    observe::Observed,
+    pausing,
+    plan::workspace_keys,
+    takeover::{self, precondition},
+    waits::{self, Dependents},
+};
 use crate::{
     meta::{self, Writer},
     object::Kind,
+    outputs,
+    ownership::Owner,
     plan::{Counts, Op, Plan, Precondition, Query},
     reasons, status,
+    world::Seen,
 };
 
 pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTemplateApplyStatus, now: Time) -> Plan {
@@ -25,33 +35,37 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
         writer.note("being deleted; our finalizer is gone");
         return writer.finish();
     };
-    let retained = apply.spec.retain_workspace_on_delete == Some(true);
-    let workspace = observed.claim.ours().filter(|_| !retained);
-    let Some(workspace) = workspace else {
-        let reason = if retained {
-            format!("the Workspace {} stays: retainWorkspaceOnDelete is set", observed.claim.key.name)
-        } else {
-            "the Workspace is gone".to_owned()
-        };
-        let action = writer.own(Op::JsonPatch { operations }, reason.clone());
-        if !retained {
-            action.unless = live_reads(observed, stored);
+    pausing::lift(observed, &mut writer);
+    let name = &observed.claim.key.name;
+    if let Some(reason) = stays(observed) {
+        if let Seen::Present((workspace, Owner::Adopted)) = &observed.claim.found {
+            // So that the apply that comes next proves that it is its own.
+            let body = json!({"metadata": takeover::marks(observed)});
+            let precondition = last_version(observed, &writer, workspace);
+            writer.other(observed.claim.key.clone(), Op::MergePatch { body }, precondition, "say whose it was");
         }
+        let reason = format!("the Workspace {name} stays: {reason}");
+        writer.own(Op::JsonPatch { operations }, reason.clone());
         writer.note(reason);
         return writer.finish();
+    }
+    let Some(workspace) = observed.claim.ours() else {
+        let action = writer.own(Op::JsonPatch { operations }, "no Workspace of it is left");
+        action.unless = live_reads(observed, stored);
+        writer.note("no Workspace of it is left");
+        return writer.finish();
     };
-    let name = &workspace.meta.name;
     let cause = match &observed.dependents {
         None => {
             writer.note("being deleted; who depends on it is not known yet");
             return writer.finish();
         }
-        Some(dependents) if !dependents.is_empty() => {
-            let names: Vec<String> = dependents.iter().map(ToString::to_string).collect();
+        Some(Dependents { blocking, cycle: _ }) if !blocking.is_empty() => {
+            let names: Vec<String> = blocking.iter().map(ToString::to_string).collect();
             let message = format!("Workspace {name} is kept until these are gone: {}", names.join(", "));
             Cause::new(reasons::WAITING_FOR_DEPENDENTS, message)
         }
-        Some(_) => {
+        Some(Dependents { blocking: _, cycle }) => {
             if !workspace.meta.deleting {
                 writer.other(
                     observed.claim.key.clone(),
@@ -60,19 +74,70 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
                     "the apply is being deleted and nobody needs its Workspace",
                 );
             }
-            match crate::outputs::destroy_failure(workspace) {
-                Some(failure) => {
-                    let cause = crate::outputs::cause(name, &failure);
-                    Cause::new(cause.reason, format!("cannot be deleted yet: {}", cause.message))
-                }
-                None => Cause::new(reasons::DELETING, format!("waiting for Workspace {name} to be deleted")),
-            }
+            going(workspace, cycle.as_deref())
         }
     };
+    tell(observed, &mut writer, stored, cause, now);
+    writer.finish()
+}
+
+/// Why the Workspace outlives the apply; `None` if it goes with it.
+fn stays(observed: &Observed) -> Option<String> {
+    let apply = observed.apply.as_ref();
+    if apply.spec.retain_workspace_on_delete == Some(true) {
+        return Some("retainWorkspaceOnDelete is set".to_owned());
+    }
+    let workspace = observed.claim.ours().filter(|workspace| !workspace.meta.deleting)?;
+    match &observed.owner {
+        // Nobody asked for this: uids changed with a restore or a move, so the garbage collector takes the
+        // apply for one without an owner. The owner makes it anew, and that one takes the Workspace over.
+        Some(Seen::Present(owner)) if owner.changed_uid && !owner.deleting => Some(format!(
+            "{} is there and not being deleted, and has another uid than the apply's owner reference, as after a restore",
+            owner.key
+        )),
+        // As above with the owner not restored: what marks the Workspace is an apply of an earlier life.
+        Some(Seen::Absent { live: _ }) if is_of_an_earlier_life(observed, workspace) => {
+            Some("it was not taken over yet by the apply, and its owner is not there, as after a restore".to_owned())
+        }
+        Some(Seen::Present(_) | Seen::Absent { live: _ } | Seen::Unknown) | None => None,
+    }
+}
+
+fn is_of_an_earlier_life(observed: &Observed, workspace: &WorkspaceView) -> bool {
+    let uid = meta::uid(observed.apply.as_ref());
+    workspace.meta.labels.get(OWNER_UID_LABEL).is_some_and(|labelled| labelled != uid)
+}
+
+fn last_version(observed: &Observed, writer: &Writer, workspace: &WorkspaceView) -> Precondition {
+    writer.last_write_to(&observed.claim.key).map_or_else(|| precondition(workspace), Precondition::AfterAction)
+}
+
+/// What a Workspace that is being deleted is waited for.
+fn going(workspace: &WorkspaceView, cycle: Option<&[crate::object::ObjectKey]>) -> Cause {
+    let name = &workspace.meta.name;
+    let mut cause = match outputs::destroy_failure(workspace) {
+        Some(failure) => {
+            let cause = outputs::cause(name, &failure);
+            Cause::new(cause.reason, format!("cannot be deleted yet: {}", cause.message))
+        }
+        None => Cause::new(reasons::DELETING, format!("waiting for Workspace {name} to be deleted")),
+    };
+    if workspace.spec["deletionPolicy"] == "Orphan" {
+        cause.message.push_str("; what it made stays, since its deletionPolicy is Orphan");
+    }
+    if let Some(cycle) = cycle {
+        cause.message.push_str("; these wait for each other and are all being deleted, so none is kept for another: ");
+        cause.message.push_str(&waits::path(cycle));
+    }
+    cause
+}
+
+fn tell(observed: &Observed, writer: &mut Writer, stored: &WorkspaceTemplateApplyStatus, cause: Cause, now: Time) {
+    let apply = observed.apply.as_ref();
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(meta::generation(apply));
     let synced = capt_status::condition::find(&stored.conditions, conditions::SYNCED);
-    let verdicts = vec![
+    let mut verdicts = vec![
         match synced {
             Some(synced) => {
                 Verdict::new(conditions::SYNCED, synced.status, synced.reason.clone(), synced.message.clone())
@@ -85,9 +150,12 @@ pub(super) fn plan(observed: &Observed, mut writer: Writer, stored: &WorkspaceTe
         Verdict::new(conditions::PAUSED, false, "NotPaused", ""),
         Verdict::new(conditions::DELETING, true, cause.reason, cause.message.clone()),
     ];
-    status::write(&mut writer, APPLY_MANAGER, stored, wanted, verdicts, meta::generation(apply), now);
+    // What waited since a takeover waits no more.
+    if capt_status::condition::find(&stored.conditions, conditions::PENDING_TAKEOVER_CHANGES).is_some() {
+        verdicts.push(Verdict::new(conditions::PENDING_TAKEOVER_CHANGES, false, reasons::DELETING, ""));
+    }
+    status::write(writer, APPLY_MANAGER, stored, wanted, verdicts, meta::generation(apply), now);
     writer.note(cause.message);
-    writer.finish()
 }
 
 /// Live reads that must find no Workspace of ours: by label (which covers the derived name, since what

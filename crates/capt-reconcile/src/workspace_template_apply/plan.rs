@@ -4,46 +4,45 @@ use capt_api::{
     WorkspaceTemplateApplyStatus,
     foreign::{WorkspaceApi, WorkspaceView},
     names::{
-        APPLY_FINALIZER, APPLY_MANAGER, CLUSTER_NAME_LABEL, EXTERNAL_NAME_ANNOTATION, OWNER_NAME_ANNOTATION,
-        OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions,
+        APPLY_FINALIZER, APPLY_MANAGER, APPLY_PENDING_ANNOTATION, BLOCK_MOVE_ANNOTATION, EXTERNAL_NAME_ANNOTATION,
+        RECREATE_WORKSPACE_ANNOTATION, conditions,
     },
 };
-use capt_status::{ConditionStatus, Time, condition::Verdict, machine::Cause};
+use capt_status::{
+    ConditionStatus, Reason, Time,
+    condition::{self, Verdict},
+    machine::Cause,
+};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{
     delete,
-    observe::{Evidence, Observed, Wait},
+    observe::{Evidence, Observed},
+    pausing, takeover,
+    verdicts::verdicts,
+    waits::{self, Wait},
 };
 use crate::{
     meta::{self, Writer},
     object::{Kind, ObjectKey},
-    outputs::{self, Progress},
+    outputs,
     ownership::{self, Owner},
-    plan::{Counts, Op, Plan, Precondition, Query},
-    reasons,
-    render::{self, Rendered, compare},
+    pause::Pause,
+    plan::{Counts, EventType, Op, Plan, Precondition, Query},
+    reasons::{self, ApplyReason},
+    render::{self, Rendered},
     status,
     world::Seen,
 };
 
-/// Condition types of an apply that are ours.
-pub(super) const CONDITIONS: [&str; 7] = [
-    conditions::SYNCED,
-    conditions::READY,
-    conditions::RECONCILING,
-    conditions::STALLED,
-    conditions::PENDING_TAKEOVER_CHANGES,
-    conditions::PAUSED,
-    conditions::DELETING,
-];
-
 /// What the pass found out about the Workspace's spec.
 #[derive(Debug, Clone, PartialEq)]
-enum Sync {
+pub(super) enum Sync {
     /// It carries the current rendering once the plan is carried out.
     Current,
+    /// It was taken over and differs; the message says in what, and how to release it.
+    Pending(String),
     /// It will, once something is there.
     Waiting(Cause),
     /// It cannot without a person.
@@ -57,10 +56,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let stored = apply.status.clone().unwrap_or_default();
     let generation = meta::generation(apply);
     let mut writer = Writer::new(key.clone(), &apply.metadata);
-    if let Some(message) = &observed.paused {
-        status::write_paused(&mut writer, APPLY_MANAGER, &stored, message, &CONDITIONS, generation, now);
-        writer.note(format!("paused: {message}"));
-        return writer.finish();
+    match &observed.pause {
+        Pause::Yes(message) => return pausing::plan(observed, writer, &stored, message, now),
+        Pause::Unknown => return Plan::nothing(key, "whether it is paused is not known yet"),
+        Pause::No => {}
     }
     if observed.claim.is_unknown() {
         return Plan::nothing(key, format!("{} is not known yet", observed.claim.key));
@@ -68,28 +67,24 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     if meta::is_deleting(apply) {
         return delete::plan(observed, writer, &stored, now);
     }
-    if !meta::has_finalizer(apply, APPLY_FINALIZER) {
-        let mut operations = meta::add_finalizer(apply, APPLY_FINALIZER);
-        if !apply.annotations().contains_key(EXTERNAL_NAME_ANNOTATION) && observed.claim.ours().is_none() {
-            operations.extend(meta::set_annotation(apply, EXTERNAL_NAME_ANNOTATION, &new_external_name(observed)));
-        }
-        writer.own(Op::JsonPatch { operations }, "finalizer before anything is made");
+    if observed.template.is_unknown() {
+        return Plan::nothing(key, "the template is not known yet");
     }
+    prepare(observed, &mut writer);
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(generation);
     let mut regressive = None;
+    let mut writes_spec = false;
     let sync = match &observed.claim.found {
         // is_unknown covers both; saying nothing is right for them in any case.
         Seen::Unknown | Seen::Present((_, Owner::Unknown)) => return Plan::nothing(key, "not known yet"),
-        Seen::Absent { live } => match absent(observed, &mut writer, &mut wanted, now) {
-            Some(sync) => {
-                if !live && sync_is(&sync, reasons::WORKSPACE_MISSING) {
-                    regressive = Some(Query::Object { key: observed.claim.key.clone(), counts: Counts::Any });
-                }
-                sync
+        Seen::Absent { live } => {
+            let sync = absent(observed, &mut writer, &mut wanted, now);
+            if !live && cause(&sync).is_some_and(|cause| cause.reason == reasons::WORKSPACE_MISSING) {
+                regressive = Some(Query::Object { key: observed.claim.key.clone(), counts: Counts::Any });
             }
-            None => return Plan::nothing(key, "the template is not known yet"),
-        },
+            sync
+        }
         Seen::Present((workspace, Owner::Foreign(of))) => Sync::Stalled(Cause::new(
             reasons::NAME_COLLISION,
             format!(
@@ -98,69 +93,117 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
                 workspace.meta.name, workspace.meta.uid
             ),
         )),
-        Seen::Present((workspace, owner @ (Owner::Ours | Owner::Adopted))) => {
-            match present(observed, workspace, *owner == Owner::Ours, &mut writer, &mut wanted, now) {
-                Some(sync) => sync,
-                None => return Plan::nothing(key, "the template is not known yet"),
-            }
+        Seen::Present((workspace, Owner::Ours | Owner::Adopted)) => {
+            let written = present(observed, workspace, &mut writer, &mut wanted, now);
+            writes_spec = written.spec;
+            written.sync
         }
     };
+    if sync == Sync::Current && apply.annotations().contains_key(APPLY_PENDING_ANNOTATION) {
+        // Nothing waits any more, and left in place the word could release another takeover some day.
+        own_annotation(&mut writer, APPLY_PENDING_ANNOTATION, &Value::Null, "the release is used up");
+    }
     wanted.applied = sync == Sync::Current;
-    let verdicts = verdicts(observed, &sync, &writer);
+    let verdicts = verdicts(observed, &stored, &wanted, &sync, writes_spec);
+    tell(&mut writer, &stored, &verdicts);
     let note = summary(&verdicts);
     let written = status::write(&mut writer, APPLY_MANAGER, &stored, wanted, verdicts, generation, now);
     if let (true, Some(query), Some(last)) = (written, regressive, writer.plan().actions.last_mut()) {
         last.unless.push(query);
     }
+    // Last: whoever looks at the apply sees that it has resumed before its Workspace does.
+    pausing::lift(observed, &mut writer);
     writer.note(note);
     writer.finish()
 }
 
-fn sync_is(sync: &Sync, reason: &str) -> bool {
+const fn cause(sync: &Sync) -> Option<&Cause> {
     match sync {
-        Sync::Current => false,
-        Sync::Waiting(cause) | Sync::Stalled(cause) => cause.reason == reason,
+        Sync::Current | Sync::Pending(_) => None,
+        Sync::Waiting(cause) | Sync::Stalled(cause) => Some(cause),
+    }
+}
+
+/// What must be on the apply before anything is made, and what is recorded on it, since a status does not
+/// survive a move: the finalizer, the word that a move has to wait, and which Terraform state it has.
+fn prepare(observed: &Observed, writer: &mut Writer) {
+    let apply = observed.apply.as_ref();
+    let mut operations = Vec::new();
+    if !meta::has_finalizer(apply, APPLY_FINALIZER) {
+        operations.extend(meta::add_finalizer(apply, APPLY_FINALIZER));
+    }
+    let mut edits = Vec::new();
+    if !apply.annotations().contains_key(BLOCK_MOVE_ANNOTATION) {
+        edits.push((BLOCK_MOVE_ANNOTATION, Some("true")));
+    }
+    let external_name = observed.claim.ours().and_then(|found| found.meta.annotations.get(EXTERNAL_NAME_ANNOTATION));
+    if let Some(name) = external_name {
+        edits.push((EXTERNAL_NAME_ANNOTATION, Some(name.as_str())));
+    }
+    operations.extend(meta::edit_annotations(apply, &edits));
+    if !operations.is_empty() {
+        writer.own(Op::JsonPatch { operations }, "what has to be on it before anything is made");
+    }
+}
+
+fn own_annotation(writer: &mut Writer, name: &str, value: &Value, reason: &str) {
+    let body = json!({"metadata": {"annotations": {name: value}}});
+    writer.own(Op::MergePatch { body }, reason);
+}
+
+/// Whether what the apply made may still run although its Workspace is gone.
+///
+/// Only a status of ours that saw the Workspace from its birth and never saw it succeed says no. The Go
+/// implementation's does not, and neither does the annotation that is left when a move lost the status.
+fn may_run(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> bool {
+    let was_there =
+        stored.workspace_name.is_some() || observed.apply.annotations().contains_key(EXTERNAL_NAME_ANNOTATION);
+    let never_succeeded = stored.external_name.is_some() && stored.was_ready != Some(true);
+    match observed.evidence() {
+        Evidence::NeverReady => was_there && !never_succeeded,
+        Evidence::WasReady | Evidence::Unknown => true,
     }
 }
 
 /// No Workspace: make it, unless that could be a second one.
-fn absent(
-    observed: &Observed,
-    writer: &mut Writer,
-    wanted: &mut WorkspaceTemplateApplyStatus,
-    now: Time,
-) -> Option<Sync> {
+fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTemplateApplyStatus, now: Time) -> Sync {
     let apply = observed.apply.as_ref();
     let name = observed.claim.key.name.as_str();
-    let released =
-        apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|value| *value == apply.name_any());
-    let was_there = wanted.workspace_name.is_some();
-    let was_ready = match observed.evidence {
-        Evidence::NeverReady => false,
-        Evidence::WasReady | Evidence::Unknown => true,
-    };
-    if (was_there || was_ready) && !released {
+    let may_run = may_run(observed, wanted);
+    let is_released = apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|of| *of == apply.name_any());
+    let owner = observed.owner.as_ref().and_then(Seen::present).filter(|owner| owner.release.is_some());
+    if may_run && !is_released && owner.is_none() {
         let message = format!(
             "Workspace {name} is gone and was there before; none is made, since what it stood for may still run: restore it, or \
-             set annotation {RECREATE_WORKSPACE_ANNOTATION}: {} on the apply",
+             set annotation {RECREATE_WORKSPACE_ANNOTATION}: {} on the apply or its owner",
             apply.name_any()
         );
-        return Some(Sync::Stalled(Cause::new(reasons::WORKSPACE_MISSING, message)));
+        return Sync::Stalled(Cause::new(reasons::WORKSPACE_MISSING, message));
     }
-    if let Some(waiting) = waiting(&observed.waits) {
-        return Some(Sync::Waiting(waiting));
+    if let Some(sync) = waiting(&observed.waits) {
+        return sync;
     }
-    let rendered = match rendered(observed, name)? {
+    let rendered = match rendered(observed, name) {
         Ok(rendered) => rendered,
-        Err(sync) => return Some(sync),
+        Err(sync) => return sync,
     };
-    if (was_there || was_ready) && released {
+    if may_run {
         // The word is good for one creation: left in place it would allow another one some day. It is
         // taken back first, so that a crash in between makes none.
-        let operations = meta::remove_annotation(RECREATE_WORKSPACE_ANNOTATION);
-        writer.own(Op::JsonPatch { operations }, "the release to make the Workspace again is used up");
+        let reason = "the release to make the Workspace again is used up";
+        if is_released {
+            own_annotation(writer, RECREATE_WORKSPACE_ANNOTATION, &Value::Null, reason);
+        } else if let Some((owner, release)) = owner.and_then(|owner| Some((owner, owner.release.clone()?))) {
+            let body = json!({"metadata": {"annotations": {RECREATE_WORKSPACE_ANNOTATION: null}}});
+            writer.other(owner.key.clone(), Op::MergePatch { body }, release, reason);
+        }
     }
-    let external_name = recorded_external_name(observed, wanted).unwrap_or_else(|| new_external_name(observed));
+    let recorded = recorded_external_name(observed, wanted);
+    if recorded.is_some() || wanted.workspace_name.is_some() {
+        let note = format!("Workspace {name} was gone and is made again, with the same Terraform state");
+        writer.event(EventType::Warning, reasons::WORKSPACE_RECREATED, note);
+    }
+    let external_name = recorded.unwrap_or_else(|| new_external_name(observed));
     let body = workspace(observed, &rendered, &external_name);
     writer.other(
         observed.claim.key.clone(),
@@ -168,70 +211,60 @@ fn absent(
         Precondition::MustNotExist,
         format!("render template {}", template_name(observed)),
     );
+    if apply.annotations().get(EXTERNAL_NAME_ANNOTATION) != Some(&external_name) {
+        // Only now: it also tells that there was a Workspace.
+        let value = json!(external_name);
+        own_annotation(writer, EXTERNAL_NAME_ANNOTATION, &value, "recorded where a move does not lose it");
+    }
     record(observed, wanted, &rendered, Some(now));
     wanted.external_name = Some(external_name);
-    Some(Sync::Current)
+    Sync::Current
 }
 
-/// A Workspace of ours: bring its spec up to date, if it was made by us.
+/// A Workspace of ours: say whose it is, and bring its spec up to date.
 fn present(
     observed: &Observed,
     workspace: &WorkspaceView,
-    made_by_us: bool,
     writer: &mut Writer,
     wanted: &mut WorkspaceTemplateApplyStatus,
     now: Time,
-) -> Option<Sync> {
+) -> takeover::Written {
     let name = workspace.meta.name.as_str();
     wanted.workspace_name = Some(name.to_owned());
     wanted.external_name =
         workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION).cloned().or_else(|| wanted.external_name.take());
+    if outputs::shows_success(workspace) {
+        wanted.was_ready = Some(true);
+    }
     if workspace.meta.deleting {
-        let message = format!("Workspace {name} is being deleted, and not by its apply");
-        return Some(Sync::Stalled(Cause::new(reasons::WORKSPACE_DELETING, message)));
-    }
-    let rendered = match rendered(observed, name)? {
-        Ok(rendered) => rendered,
-        Err(sync) => return Some(sync),
-    };
-    let difference = compare::difference(&rendered.spec, &workspace.spec);
-    match difference {
-        Some(difference) if made_by_us => {
-            let precondition = Precondition::Observed {
-                uid: workspace.meta.uid.clone(),
-                resource_version: workspace.meta.resource_version.clone(),
-            };
-            let reason = format!("bring {} up to date", difference.fields.join(", "));
-            writer.other(
-                observed.claim.key.clone(),
-                Op::MergePatch { body: json!({"spec": difference.patch}) },
-                precondition,
-                reason,
-            );
-            record(observed, wanted, &rendered, Some(now));
+        let mut message = format!("Workspace {name} is being deleted, and not by its apply");
+        if let Some(failure) = outputs::destroy_failure(workspace) {
+            message = format!("{message}; {}", outputs::cause(name, &failure).message);
         }
-        // Made with inputs that we do not know: shown as pending, not written.
-        Some(_) => {}
-        None => record(observed, wanted, &rendered, None),
+        let sync = Sync::Waiting(Cause::new(reasons::WORKSPACE_DELETING, message));
+        return takeover::Written { sync, spec: false };
     }
-    Some(Sync::Current)
+    let rendered = rendered(observed, name);
+    let written = takeover::write(observed, workspace, &rendered, writer, wanted);
+    if let (Ok(rendered), Sync::Current) = (&rendered, &written.sync) {
+        record(observed, wanted, rendered, written.spec.then_some(now));
+    }
+    written
 }
 
-/// The rendering, or why there is none; `None` if the template is not known.
-fn rendered(observed: &Observed, name: &str) -> Option<Result<Rendered, Sync>> {
+/// The rendering, or why there is none.
+fn rendered(observed: &Observed, name: &str) -> Result<Rendered, Sync> {
     match &observed.template {
-        Seen::Unknown => None,
-        Seen::Absent { live: _ } => {
+        // A pass with an unknown template has ended before.
+        Seen::Unknown | Seen::Absent { live: _ } => {
             let message = format!(
                 "WorkspaceTemplate {} does not exist; create it, or name another in spec.templateRef",
                 template_name(observed)
             );
-            Some(Err(Sync::Waiting(Cause::new(reasons::TEMPLATE_NOT_FOUND, message))))
+            Err(Sync::Waiting(Cause::new(reasons::TEMPLATE_NOT_FOUND, message)))
         }
-        Seen::Present(template) => Some(
-            render::render(template, &observed.apply, name, observed.claim.api)
-                .map_err(|error| Sync::Stalled(Cause::new(error.reason(), error.to_string()))),
-        ),
+        Seen::Present(template) => render::render(template, &observed.apply, name, observed.claim.api)
+            .map_err(|error| Sync::Stalled(Cause::new(error.reason(), error.to_string()))),
     }
 }
 
@@ -253,22 +286,30 @@ fn record(
     }
 }
 
-/// The first things that are waited for, secrets before Workspaces.
-fn waiting(waits: &[Wait]) -> Option<Cause> {
+/// What is waited for: a circle first, since it never ends, then Secrets, then Workspaces.
+fn waiting(waits: &[Wait]) -> Option<Sync> {
     let (mut secrets, mut workspaces) = (Vec::new(), Vec::new());
     for wait in waits {
         match wait {
             Wait::Secret(name) => secrets.push(name.as_str()),
             Wait::Workspace(name) => workspaces.push(name.as_str()),
+            Wait::Cycle(cycle) => {
+                let message = format!(
+                    "waitForWorkspaces goes round in a circle, so nothing of it can be made: {}; take one of them out",
+                    waits::path(cycle)
+                );
+                return Some(Sync::Stalled(Cause::new(reasons::DEPENDENCY_CYCLE, message)));
+            }
         }
     }
-    if !secrets.is_empty() {
-        let message = format!("waiting for a value in {}", secrets.join(", "));
-        return Some(Cause::new(reasons::WAITING_FOR_SECRETS, message));
-    }
-    (!workspaces.is_empty()).then(|| {
-        Cause::new(reasons::WAITING_FOR_WORKSPACES, format!("waiting for {} to become ready", workspaces.join(", ")))
-    })
+    let (reason, message) = if !secrets.is_empty() {
+        (reasons::WAITING_FOR_SECRETS, format!("waiting for a value in {}", secrets.join(", ")))
+    } else if workspaces.is_empty() {
+        return None;
+    } else {
+        (reasons::WAITING_FOR_WORKSPACES, format!("waiting for {} to become ready", workspaces.join(", ")))
+    };
+    Some(Sync::Waiting(Cause::new(reason, message)))
 }
 
 fn template_name(observed: &Observed) -> String {
@@ -291,104 +332,35 @@ fn new_external_name(observed: &Observed) -> String {
 
 /// The Workspace to create: name, owner and Terraform state in one POST.
 fn workspace(observed: &Observed, rendered: &Rendered, external_name: &str) -> Value {
-    let apply = observed.apply.as_ref();
     let kind = Kind::Workspace(observed.claim.api);
-    let mut labels = json!({OWNER_UID_LABEL: meta::uid(apply)});
-    if let Some(cluster) = apply.labels().get(CLUSTER_NAME_LABEL) {
-        labels[CLUSTER_NAME_LABEL] = json!(cluster);
-    }
-    let mut metadata = json!({
-        "name": observed.claim.key.name,
-        "labels": labels,
-        "annotations": {
-            OWNER_NAMESPACE_ANNOTATION: apply.namespace().unwrap_or_default(),
-            OWNER_NAME_ANNOTATION: apply.name_any(),
-            EXTERNAL_NAME_ANNOTATION: external_name,
-        },
-    });
+    let mut metadata = takeover::marks(observed);
+    metadata["name"] = json!(observed.claim.key.name);
+    metadata["annotations"][EXTERNAL_NAME_ANNOTATION] = json!(external_name);
     if observed.claim.api == WorkspaceApi::Namespaced {
-        metadata["namespace"] = json!(apply.namespace().unwrap_or_default());
+        metadata["namespace"] = json!(observed.apply.namespace().unwrap_or_default());
     }
     json!({"apiVersion": kind.api_version(), "kind": kind.name(), "metadata": metadata, "spec": rendered.spec})
 }
 
-fn verdicts(observed: &Observed, sync: &Sync, writer: &Writer) -> Vec<Verdict> {
-    let name = &observed.claim.key.name;
-    let writes_spec = writer.writes_to(&observed.claim.key);
-    let progress = match observed.claim.ours() {
-        Some(_) if writes_spec => Progress::InProgress,
-        Some(workspace) => outputs::progress(workspace),
-        None => Progress::InProgress,
-    };
-    let was_available = observed
-        .claim
-        .ours()
-        .is_some_and(|workspace| workspace.ready.as_ref().is_some_and(capt_api::foreign::ForeignCondition::is_true));
-    let in_progress = Cause::new(reasons::CREATING, format!("waiting for the provider to apply Workspace {name}"));
-    let (synced, cause) = match (sync, &progress) {
-        (Sync::Waiting(cause) | Sync::Stalled(cause), _) => {
-            (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause.clone())
+/// Events of what becomes of `Synced`: told when it changes, and not again.
+fn tell(writer: &mut Writer, stored: &WorkspaceTemplateApplyStatus, verdicts: &[Verdict]) {
+    let shown = |type_| condition::find(&stored.conditions, type_).map(|shown| (shown.status, shown.reason.as_str()));
+    for verdict in verdicts {
+        let is_news = shown(verdict.type_.as_str()) != Some((verdict.status, verdict.reason.as_str()));
+        match (verdict.type_.as_str(), verdict.status) {
+            (conditions::SYNCED, ConditionStatus::False) if is_news => {
+                let of_apply = ApplyReason::find(verdict.reason.as_str()).filter(|reason| !reason.is_waiting());
+                let of_provider = || Reason::find(verdict.reason.as_str()).map(Reason::as_str);
+                if let Some(reason) = of_apply.map(ApplyReason::as_str).or_else(of_provider) {
+                    writer.event(EventType::Warning, reason, verdict.message.clone());
+                }
+            }
+            (conditions::PENDING_TAKEOVER_CHANGES, ConditionStatus::True) if is_news => {
+                writer.event(EventType::Warning, conditions::PENDING_TAKEOVER_CHANGES, verdict.message.clone());
+            }
+            _ => {}
         }
-        (Sync::Current, Progress::Failing(failure)) => {
-            let cause = outputs::cause(name, failure);
-            (Verdict::new(conditions::SYNCED, false, cause.reason.clone(), cause.message.clone()), cause)
-        }
-        (Sync::Current, Progress::InProgress | Progress::Deleting | Progress::Ready) => {
-            (Verdict::new(conditions::SYNCED, true, reasons::WORKSPACE_SYNCED, ""), in_progress.clone())
-        }
-    };
-    let ready = match &progress {
-        Progress::Ready => Verdict::new(conditions::READY, true, reasons::AVAILABLE, ""),
-        // The provider keeps Ready while a later apply fails: it still stands.
-        Progress::Failing(_) if was_available => Verdict::new(conditions::READY, true, reasons::AVAILABLE, ""),
-        Progress::InProgress | Progress::Failing(_) => {
-            Verdict::new(conditions::READY, false, cause.reason.clone(), cause.message.clone())
-        }
-        Progress::Deleting => {
-            Verdict::new(conditions::READY, false, reasons::DELETING, format!("Workspace {name} is being deleted"))
-        }
-    };
-    let is_stalled = match sync {
-        Sync::Stalled(_) => true,
-        Sync::Current | Sync::Waiting(_) => false,
-    };
-    let is_done = *sync == Sync::Current && progress == Progress::Ready;
-    let mut verdicts = vec![
-        synced,
-        ready,
-        match (is_done, is_stalled) {
-            (false, false) => Verdict::new(conditions::RECONCILING, true, cause.reason.clone(), cause.message.clone()),
-            (true, _) | (false, true) => Verdict::new(conditions::RECONCILING, false, "NotReconciling", ""),
-        },
-        if is_stalled {
-            Verdict::new(conditions::STALLED, true, cause.reason, cause.message)
-        } else {
-            Verdict::new(conditions::STALLED, false, "NotStalled", "")
-        },
-        Verdict::new(conditions::PAUSED, false, "NotPaused", ""),
-        Verdict::new(conditions::DELETING, false, "NotDeleting", ""),
-    ];
-    verdicts.extend(pending_changes(observed));
-    verdicts
-}
-
-/// For a Workspace that was not made by us: whether it differs from what the apply renders to.
-fn pending_changes(observed: &Observed) -> Option<Verdict> {
-    let Seen::Present((workspace, Owner::Adopted)) = &observed.claim.found else { return None };
-    let template = observed.template.present()?;
-    let rendered = render::render(template, &observed.apply, &workspace.meta.name, observed.claim.api).ok()?;
-    Some(match compare::difference(&rendered.spec, &workspace.spec) {
-        Some(difference) => Verdict::new(
-            conditions::PENDING_TAKEOVER_CHANGES,
-            true,
-            "SpecDiffers",
-            format!(
-                "adopted as it is; these fields differ from the template and are not applied: {}",
-                difference.fields.join(", ")
-            ),
-        ),
-        None => Verdict::new(conditions::PENDING_TAKEOVER_CHANGES, false, "SpecAgrees", ""),
-    })
+    }
 }
 
 fn summary(verdicts: &[Verdict]) -> String {
