@@ -62,6 +62,16 @@ crds:
         { text = text $0 "\n" } $1 == "name:" { file = "crds/" $2 ".yaml"; printf "%s", text > file }'
     @git status --short crds
 
+# Write the install files anew from deploy/generator, the CRDs and the roles
+deploy:
+    UPDATE_DEPLOY=1 cargo test -q --workspace --test install_files -- every_file
+    @git status --short metadata.yaml crds deploy
+
+# Build helm and clusterctl, then try the install files with them on a real API server; needs Go
+test-install: stack
+    tests/stack/build.sh --tools
+    cargo test --workspace --test 'install_*' -- --ignored --test-threads=2
+
 # Write the generated documents anew
 docs:
     UPDATE_DOCS=1 cargo test --workspace --test states_doc

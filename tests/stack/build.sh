@@ -5,6 +5,8 @@
 #
 #   build.sh           build what is missing; print the directory
 #   build.sh --tofu    build OpenTofu, for machines without terraform; print the directory
+#   build.sh --tools   build helm and clusterctl, which the tests of the install files run; print the
+#                      directory
 #   build.sh --paths   build nothing; print "name<TAB>path" for each part, with an empty path
 #                      for a part that is missing (this is what the Rust crate reads)
 #
@@ -26,6 +28,9 @@ kubectl|kubernetes|k8s.io/kubernetes/cmd/kubectl|k8s.io/component-base/version.g
 capi-core|cluster-api|sigs.k8s.io/cluster-api/core|sigs.k8s.io/cluster-api/version.gitVersion=sigs.k8s.io/cluster-api
 provider-terraform|provider-terraform|github.com/upbound/provider-terraform/cmd/provider|sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0'
 tofu_part='terraform|opentofu|github.com/opentofu/opentofu/cmd/tofu|'
+# Apart from the others: what nobody runs but these tests must not make the stack build anew.
+tool_parts='clusterctl|clusterctl|sigs.k8s.io/cluster-api/cmd/clusterctl|sigs.k8s.io/cluster-api/version.gitVersion=sigs.k8s.io/cluster-api
+helm|helm|helm.sh/helm/v4/cmd/helm|helm.sh/helm/v4/internal/version.version=helm.sh/helm/v4'
 # Without cgo no C compiler is needed. An API server that calls itself v0.0.0 misleads clients and
 # Cluster API's version checks, hence the stamps. The provider's metrics port is fixed (8080) and
 # has no flag; 0 turns it off, so that several stacks can run on one machine.
@@ -43,6 +48,7 @@ key_of() { # key_of <what is built> <module directory>...
 }
 dir=$root/$(key_of "$parts" etcd kubernetes cluster-api provider-terraform)
 tofu_dir=$root/tofu-$(key_of "$tofu_part" opentofu)
+tools_dir=$root/tools-$(key_of "$tool_parts" clusterctl helm)
 
 # given <binary>: the path that the user's environment names for it, or nothing
 given() {
@@ -141,13 +147,22 @@ case ${1:-} in
       build "$tofu_part" "$tofu_dir"
     fi
     printf '%s\n' "$tofu_dir"; exit ;;
+  --tools)
+    trap 'rm -f "$tools_dir/".*.$$' EXIT
+    while IFS= read -r part; do
+      [ -x "$tools_dir/${part%%|*}" ] || build "$part" "$tools_dir"
+    done <<<"$tool_parts"
+    printf '%s\n' "$tools_dir"; exit ;;
   --paths)
     while IFS='|' read -r name _; do printf '%s\t%s\n' "$name" "$(located "$name")"; done <<<"$parts"
+    while IFS='|' read -r name _; do
+      [ -x "$tools_dir/$name" ] && printf '%s\t%s\n' "$name" "$tools_dir/$name" || printf '%s\t\n' "$name"
+    done <<<"$tool_parts"
     printf 'terraform\t%s\n' "$(find_terraform)"
     [ -d "$dir/manifests" ] && printf 'manifests\t%s\n' "$dir/manifests" || printf 'manifests\t\n'
     printf 'cache\t%s\n' "$dir"
     exit ;;
-  *) die "unknown argument \`$1\`: use no argument, --tofu or --paths" ;;
+  *) die "unknown argument \`$1\`: use no argument, --tofu, --tools or --paths" ;;
 esac
 
 trap 'rm -rf "$dir/bin/".*.$$ "$dir/.manifests.$$"' EXIT

@@ -1,0 +1,77 @@
+//! The objects that run the operator, with their default settings.
+//!
+//! Made from [`settings`](crate::settings) alone; Kustomize takes them as they are, clusterctl with
+//! its labels, and the chart's defaults have to render the same.
+
+use serde_json::{Value, json};
+
+use crate::settings;
+
+/// The namespace, which asks for the strictest pod security.
+pub fn namespace(name: &str) -> Value {
+    let mut labels = settings::labels();
+    labels["pod-security.kubernetes.io/enforce"] = json!("restricted");
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+}
+
+/// The service account that the role bindings name.
+pub fn service_account() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(settings::SERVICE_ACCOUNT, &settings::labels()),
+    })
+}
+
+/// The Deployment.
+///
+/// Two processes must not run at once, also not for a moment, where the older one is the Go
+/// implementation, which knows nothing of our lease: hence `Recreate`. `rollingUpdate: null` clears
+/// the field that the API server has filled in an older Deployment and would now refuse.
+pub fn deployment() -> Value {
+    let (key, value) = settings::SELECTOR;
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(settings::DEPLOYMENT, &settings::workload_labels()),
+        "spec": {
+            "replicas": settings::REPLICAS,
+            "selector": {"matchLabels": {key: value}},
+            "strategy": {"type": "Recreate", "rollingUpdate": null},
+            "template": {
+                "metadata": {
+                    "labels": settings::workload_labels(),
+                    "annotations": {"kubectl.kubernetes.io/default-container": settings::CONTAINER},
+                },
+                "spec": {
+                    "containers": [{
+                        "name": settings::CONTAINER,
+                        "image": format!("{}:{}", settings::IMAGE, settings::version()),
+                        "args": settings::arguments(),
+                        "resources": settings::resources(),
+                        "securityContext": settings::container_security(),
+                    }],
+                    "securityContext": settings::pod_security(),
+                    "serviceAccountName": settings::SERVICE_ACCOUNT,
+                    "terminationGracePeriodSeconds": settings::GRACE_SECONDS,
+                    "nodeSelector": {"kubernetes.io/os": "linux"},
+                },
+            },
+        },
+    })
+}
+
+/// At most one replica is evicted at a time. With a single one this does not hold up a drain.
+pub fn disruption_budget() -> Value {
+    let (key, value) = settings::SELECTOR;
+    json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(settings::DEPLOYMENT, &settings::labels()),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {key: value}}},
+    })
+}
+
+fn metadata(name: &str, labels: &Value) -> Value {
+    json!({"name": name, "namespace": settings::NAMESPACE, "labels": labels})
+}
