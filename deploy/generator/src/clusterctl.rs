@@ -11,14 +11,8 @@ pub const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
 
 /// Release series and their contracts, newest first. Up to 0.5 they are the Go implementation's:
 /// clusterctl needs them to upgrade from there.
-const SERIES: [(u32, u32, &str); 6] = [
-    (0, 6, "v1beta2"),
-    (0, 5, "v1beta2"),
-    (0, 4, "v1beta1"),
-    (0, 3, "v1beta1"),
-    (0, 2, "v1beta1"),
-    (0, 1, "v1beta1"),
-];
+const SERIES: [(u32, u32, &str); 6] =
+    [(0, 6, "v1beta2"), (0, 5, "v1beta2"), (0, 4, "v1beta1"), (0, 3, "v1beta1"), (0, 2, "v1beta1"), (0, 1, "v1beta1")];
 
 /// A provider in the eyes of clusterctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
