@@ -9,6 +9,7 @@
 //! It must not decide what the operator may do (the roles do) nor what its flags mean (its command
 //! line does); it puts them where installers look. `just deploy` writes [`files`].
 
+pub mod chart;
 pub mod clusterctl;
 pub mod kustomize;
 pub mod settings;
@@ -76,9 +77,9 @@ impl Source {
         let fail = |source| Error::Read { path: directory.clone(), source };
         let mut rbac_files = Vec::new();
         for entry in fs::read_dir(&directory).map_err(fail)? {
-            let name = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".yaml") {
-                rbac_files.push(name);
+            let path = entry.map_err(fail)?.path();
+            if path.extension().is_some_and(|extension| extension == "yaml") {
+                rbac_files.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
             }
         }
         rbac_files.sort();
@@ -110,6 +111,9 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
         (format!("deploy/rbac/{KUSTOMIZATION}"), kustomize::kustomization(&source.rbac_files)?),
         (format!("deploy/kustomize/{KUSTOMIZATION}"), kustomize::kustomization(&resources)?),
         ("deploy/kustomize/manager.yaml".to_owned(), kustomize::manager()?),
+        ("deploy/chart/Chart.yaml".to_owned(), chart::chart()?),
+        ("deploy/chart/values.yaml".to_owned(), chart::values()?),
+        ("deploy/chart/values.schema.json".to_owned(), chart::schema()?),
     ]);
     for provider in clusterctl::Provider::ALL {
         let path = format!("deploy/clusterctl/{}", provider.file());

@@ -13,6 +13,9 @@ pub enum Error {
     /// A value is no YAML, which only a bug of ours can bring about.
     #[error("cannot write YAML: {0}")]
     Yaml(#[from] serde_saphyr::SerializeError),
+    /// As [`Error::Yaml`], of JSON.
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
 }
 
 /// `documents` as one file, with [`HEAD`].

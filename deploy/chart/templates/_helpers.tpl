@@ -1,0 +1,73 @@
+{{/* Name of everything in this release; for a release called "capt" it is "capt". */}}
+{{- define "capt.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What a selector holds can never be changed: these are the Go implementation's chart's. */}}
+{{- define "capt.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+control-plane: controller-manager
+{{- end -}}
+
+{{- define "capt.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "capt.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (printf "%s-operator" (include "capt.fullname" .)) -}}
+{{- end -}}
+
+{{/*
+The CRDs that this release renders, as a JSON object of name to CRD. They are kept when the release
+goes or stops rendering them: with a CRD go all its objects, and with those the clusters.
+The kind of a CRD cannot be changed. Where captcontrolplanetemplates is still the Go
+implementation's, ours is left out until that one is gone.
+*/}}
+{{- define "capt.crds" -}}
+{{- $crds := dict -}}
+{{- if .Values.crds.install -}}
+{{- range $path, $_ := .Files.Glob "files/crds/*.yaml" -}}
+{{- $crd := $.Files.Get $path | fromYaml -}}
+{{- $stored := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $crd.metadata.name -}}
+{{- if or (not $stored) (eq $stored.spec.names.kind $crd.spec.names.kind) -}}
+{{- $_ := set $crd.metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
+{{- $_ := set $crd.metadata "labels" (merge ($crd.metadata.labels | default dict) (include "capt.labels" $ | fromYaml)) -}}
+{{- $_ := set $crds $crd.metadata.name $crd -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $crds | toJson -}}
+{{- end -}}
+
+{{/*
+Fails before anything is written, if the upgrade would delete a CRD. Helm deletes what the release
+before had and this one has not, unless its resource policy says otherwise; the Go implementation's
+chart has its CRDs as plain objects, some of which we do not have.
+*/}}
+{{- define "capt.guard" -}}
+{{- $rendered := include "capt.crds" . | fromJson -}}
+{{- $lost := list -}}
+{{- range $crd := (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "").items -}}
+{{- $annotations := $crd.metadata.annotations | default dict -}}
+{{- if and (eq (index $annotations "meta.helm.sh/release-name" | default "") $.Release.Name)
+           (eq (index $annotations "meta.helm.sh/release-namespace" | default "") $.Release.Namespace)
+           (ne (index $annotations "helm.sh/resource-policy" | default "") "keep")
+           (not (hasKey $rendered $crd.metadata.name)) -}}
+{{- $lost = append $lost $crd.metadata.name -}}
+{{- end -}}
+{{- end -}}
+{{- if $lost -}}
+{{- fail (printf "\n\nThis upgrade would delete the CRDs %s, all their objects and what those stand for. Nothing was changed. Keep them, then upgrade again:\n\n  kubectl annotate crd %s helm.sh/resource-policy=keep\n" (join ", " $lost) (join " " $lost)) -}}
+{{- end -}}
+{{- end -}}
