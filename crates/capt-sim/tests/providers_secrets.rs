@@ -90,11 +90,12 @@ fn a_token_is_replaced_before_it_expires_and_nobody_notices() {
     for by_apply in [false, true] {
         let mut simulation = simulation(WorkspaceApi::Cluster, &["vpc-template.yaml", "cluster.yaml"]);
         simulation.terraform(signs_when_asked);
+        let mut objects = if by_apply { documents("kubeconfig-template.yaml") } else { documents("eks-template.yaml") };
         if by_apply {
-            create(&mut simulation, eks_template());
-            documents("kubeconfig-template.yaml").into_iter().for_each(|object| create(&mut simulation, object));
-        } else {
-            documents("eks-template.yaml").into_iter().for_each(|object| create(&mut simulation, object));
+            objects.push(eks_template());
+        }
+        for object in objects {
+            create(&mut simulation, object);
         }
         assert!(simulation.run_for(Span::from_minutes(1)));
         let before = simulation.requests.len();
@@ -199,20 +200,17 @@ fn the_template_of_the_kubeconfig_is_looked_for_in_order_and_its_lack_is_told() 
         assert!(simulation.run());
         let team = |kind, name: &str| simulation.api.get(&ObjectKey::new(kind, "team", name)).cloned();
         let plane = team(Kind::CaptControlPlane, "demo").unwrap()["status"].clone();
-        match expected {
-            Some((namespace, name)) => {
-                let apply = team(Kind::Apply, "demo-kubeconfig-apply").unwrap();
-                assert_eq!(apply["spec"]["templateRef"], json!({"namespace": namespace, "name": name}));
-                let secret = &apply["spec"]["writeConnectionSecretToRef"];
-                assert_eq!(*secret, json!({"name": "demo-outputs-kubeconfig", "namespace": "team"}));
-                assert_eq!(plane["state"], "Ready", "{plane:#}");
-            }
-            None => {
-                assert_eq!(team(Kind::Apply, "demo-kubeconfig-apply"), None);
-                let secrets = condition(&plane, "SecretsReady");
-                assert_eq!(secrets["reason"], "KubeconfigTemplateNotFound");
-                assert_eq!([&plane["state"], &plane["initialized"]], [&json!("Configuring"), &json!(false)]);
-            }
+        if let Some((namespace, name)) = expected {
+            let apply = team(Kind::Apply, "demo-kubeconfig-apply").unwrap();
+            assert_eq!(apply["spec"]["templateRef"], json!({"namespace": namespace, "name": name}));
+            let secret = &apply["spec"]["writeConnectionSecretToRef"];
+            assert_eq!(*secret, json!({"name": "demo-outputs-kubeconfig", "namespace": "team"}));
+            assert_eq!(plane["state"], "Ready", "{plane:#}");
+        } else {
+            assert_eq!(team(Kind::Apply, "demo-kubeconfig-apply"), None);
+            let secrets = condition(&plane, "SecretsReady");
+            assert_eq!(secrets["reason"], "KubeconfigTemplateNotFound");
+            assert_eq!([&plane["state"], &plane["initialized"]], [&json!("Configuring"), &json!(false)]);
         }
     }
 }

@@ -8,9 +8,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     ApiEndpoint, CAPTControlPlaneStatus, SecretReference, WorkspaceReference,
     foreign::{ClusterView, SecretView, WorkspaceView},
+    names::conditions,
 };
 use capt_status::{
-    Endpoint, Span, Time,
+    Endpoint, Span, Time, condition,
     machine::{Cause, Configuration},
 };
 use kube::ResourceExt;
@@ -76,7 +77,13 @@ pub(super) fn configure(
     });
     let known = endpoint::Known {
         spec: control_plane.spec.control_plane_endpoint.as_ref(),
-        shown: stored.endpoint.as_deref(),
+        put_out: stored
+            .workspace_template_status
+            .as_ref()
+            .and_then(|template| template.outputs.get("cluster_endpoint"))
+            .map(String::as_str),
+        told: condition::find(&stored.conditions, conditions::ENDPOINT_AVAILABLE)
+            .is_some_and(|condition| condition.reason == reasons::ENDPOINT_CHANGED),
         output: parsed,
         cluster: cluster.endpoint.as_ref(),
     };

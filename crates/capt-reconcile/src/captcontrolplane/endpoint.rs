@@ -1,8 +1,8 @@
 //! Which endpoint the control plane has, and whether it is written into its spec.
 //!
 //! Precedence: a value that the user set in the spec stays and wins; else the Workspace's output, from its
-//! status or else its connection Secret; else the Cluster's. The value in the spec is ours if it is the one
-//! our status shows, or a URL that parses to our output (the Go implementation wrote those).
+//! status or else its connection Secret; else the Cluster's. The value in the spec is ours if it is what
+//! Terraform put out before, or a URL that parses to our output (the Go implementation wrote those).
 
 use capt_api::ApiEndpoint;
 use capt_status::{Endpoint, endpoint::EndpointError, machine::Cause};
@@ -30,8 +30,10 @@ pub(super) enum Decision {
 pub(super) struct Known<'a> {
     /// The value in the spec.
     pub(super) spec: Option<&'a ApiEndpoint>,
-    /// The one that our status shows, which tells whether the value in the spec is ours.
-    pub(super) shown: Option<&'a str>,
+    /// What Terraform put out before, which tells whether the value in the spec is ours.
+    pub(super) put_out: Option<&'a str>,
+    /// Whether the status tells already that Terraform puts out another one than ours in the spec.
+    pub(super) told: bool,
     /// Terraform's output, or what is wrong with it.
     pub(super) output: Result<Endpoint, Cause>,
     /// The value in the Cluster's spec.
@@ -40,7 +42,7 @@ pub(super) struct Known<'a> {
 
 /// Decides from what is known, and from whether the control plane was ever ready.
 pub(super) fn decide(known: Known<'_>, was_ready: bool) -> Decision {
-    let Known { spec, shown, output, cluster } = known;
+    let Known { spec, put_out, told, output, cluster } = known;
     let Some(spec) = spec.filter(|spec| spec.is_set()) else {
         return match output {
             Ok(endpoint) => Decision::Write(endpoint),
@@ -66,7 +68,7 @@ pub(super) fn decide(known: Known<'_>, was_ready: bool) -> Decision {
             Ok(_) | Err(_) => Decision::Keep { endpoint: current, changed_to: None },
         };
     }
-    let is_ours = shown == Some(current.to_string().as_str());
+    let is_ours = told || put_out.and_then(|text| text.parse().ok()).as_ref() == Some(&current);
     match output {
         Ok(endpoint) if is_ours && endpoint != current => {
             if was_ready {
@@ -102,13 +104,18 @@ mod tests {
         Cause::new(reasons::ENDPOINT_NOT_READY, "no output")
     }
 
-    fn decide_with(spec: Option<(&str, i32)>, shown: Option<&str>, output: Option<&str>, was_ready: bool) -> Decision {
-        decide_beside(spec, shown, output, None, was_ready)
+    fn decide_with(
+        spec: Option<(&str, i32)>,
+        put_out: Option<&str>,
+        output: Option<&str>,
+        was_ready: bool,
+    ) -> Decision {
+        decide_beside(spec, put_out, output, None, was_ready)
     }
 
     fn decide_beside(
         spec: Option<(&str, i32)>,
-        shown: Option<&str>,
+        put_out: Option<&str>,
         output: Option<&str>,
         cluster: Option<(&str, i32)>,
         was_ready: bool,
@@ -116,7 +123,7 @@ mod tests {
         let value = |pair: Option<(&str, i32)>| pair.map(|(host, port)| ApiEndpoint { host: host.to_owned(), port });
         let (spec, cluster) = (value(spec), value(cluster));
         let output = output.map(endpoint).ok_or_else(missing);
-        decide(Known { spec: spec.as_ref(), shown, output, cluster: cluster.as_ref() }, was_ready)
+        decide(Known { spec: spec.as_ref(), put_out, told: false, output, cluster: cluster.as_ref() }, was_ready)
     }
 
     #[test]
@@ -142,9 +149,9 @@ mod tests {
     #[test]
     fn a_value_of_the_user_is_never_overwritten() {
         let keep = Decision::Keep { endpoint: endpoint("mine:6443"), changed_to: None };
-        for shown in [None, Some("a:443")] {
+        for put_out in [None, Some("https://a"), Some("b:443")] {
             for was_ready in [false, true] {
-                assert_eq!(decide_with(Some(("mine", 6443)), shown, Some("a:443"), was_ready), keep);
+                assert_eq!(decide_with(Some(("mine", 6443)), put_out, Some("a:443"), was_ready), keep);
             }
         }
         assert_eq!(decide_with(Some(("mine", 6443)), None, None, false), keep);

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn what_has_no_end_expires_never() {
         for kubeconfig in [
-            "".to_owned(),
+            String::new(),
             "users:\n- user:\n    exec:\n      command: aws\n      args: [eks, get-token]\n".to_owned(),
             "    token: opaque\n    tokenFile: /a.b.c\n".to_owned(),
             format!("    token: {EKS}%%%\n"),
