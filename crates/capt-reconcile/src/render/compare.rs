@@ -4,6 +4,8 @@
 //! back, so bytes prove nothing. Fields of the Workspace API that we know are ours as a whole: one
 //! that is no longer rendered is removed. Fields that we do not know are somebody else's and stay.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 /// Fields of `spec` that a rendering owns. `publishConnectionDetailsTo` is not among them: newer
@@ -60,11 +62,38 @@ fn changes(
     for name in owned {
         let (want, have) = (rendered.get(name), live.get(name));
         if meaning(name, want) != meaning(name, have) {
-            fields.push(format!("{prefix}{name}"));
+            fields.extend(names(&format!("{prefix}{name}"), want, have));
             patch.insert((*name).to_owned(), merge(want, have));
         }
     }
     patch
+}
+
+/// The path of a field that differs, or those of its elements where they have names: which variable
+/// differs and not only that one does.
+fn names(path: &str, want: Option<&Value>, have: Option<&Value>) -> Vec<String> {
+    let (want, have) = (elements(want), elements(have));
+    let differs = |name: &&String| want.get(*name) != have.get(*name);
+    let named: BTreeSet<&String> = want.keys().chain(have.keys()).filter(differs).collect();
+    if named.is_empty() {
+        return vec![path.to_owned()];
+    }
+    named.into_iter().map(|name| format!("{path}[{name}]")).collect()
+}
+
+/// The elements of a map, or of a list whose elements have a `key` or a `name`.
+fn elements(value: Option<&Value>) -> BTreeMap<String, &Value> {
+    match value {
+        Some(Value::Object(fields)) => fields.iter().map(|(name, field)| (name.clone(), field)).collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| {
+                let name = item.get("key").or_else(|| item.get("name"))?.as_str()?;
+                Some((name.to_owned(), item))
+            })
+            .collect(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => BTreeMap::new(),
+    }
 }
 
 /// What a field means: defaults filled in, empty values left out.
@@ -167,7 +196,7 @@ mod tests {
         let rendered = json!({"forProvider": {"module": "m", "source": "Inline", "vars": [{"key": "a", "value": "2"}],
             "varFiles": [{"source": "SecretKey"}]}});
         let difference = difference(&rendered, &live()).unwrap();
-        assert_eq!(difference.fields, ["forProvider.vars"]);
+        assert_eq!(difference.fields, ["forProvider.vars[a]"]);
         assert_eq!(difference.patch, json!({"forProvider": {"vars": [{"key": "a", "value": "2"}]}}));
     }
 
