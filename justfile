@@ -13,7 +13,7 @@ stack-tofu:
     @tests/stack/build.sh --tofu
 
 # Run the tests against the real stack, two at a time: each starts processes of its own
-test-stack: stack
+test-stack: stack install-tools
     @cargo build --bins --examples
     cargo test --workspace -- --ignored --test-threads=2
 
@@ -55,8 +55,8 @@ boundaries:
 crds-check: crds
     git diff --exit-code -- crds
 
-# Write crds/ anew from the Rust types
-crds:
+# Write crds/ anew from the Rust types, and the install files that hold them
+crds: && deploy
     @cargo build -q && rm -f crds/*.yaml
     @cargo run -q -- crds | awk '/^---$/ { close(file); file = text = ""; next } file { print > file; next } \
         { text = text $0 "\n" } $1 == "name:" { file = "crds/" $2 ".yaml"; printf "%s", text > file }'
@@ -67,9 +67,12 @@ deploy:
     UPDATE_DEPLOY=1 cargo test -q --workspace --test install_files -- every_file
     @git status --short metadata.yaml crds deploy
 
-# Build helm and clusterctl, then try the install files with them on a real API server; needs Go
-test-install: stack
-    tests/stack/build.sh --tools
+# Build helm and clusterctl, which the tests of the install files run (7 minutes once); needs Go
+install-tools:
+    @tests/stack/build.sh --tools
+
+# Try the install files with the real kubectl, helm and clusterctl on a real API server
+test-install: stack install-tools
     cargo test --workspace --test 'install_*' -- --ignored --test-threads=2
 
 # Write the generated documents anew

@@ -36,8 +36,9 @@ fn the_role_allows_exactly_what_the_operator_does() {
         let mut verbs = vec!["get", "list", "watch"];
         match kind {
             // Ours to read only.
-            Kind::Cluster | Kind::Template => {}
-            Kind::CaptCluster | Kind::CaptControlPlane => verbs.push("patch"),
+            Kind::Template => {}
+            // The URL that the Go implementation left in an endpoint is repaired.
+            Kind::Cluster | Kind::CaptCluster | Kind::CaptControlPlane => verbs.push("patch"),
             // What an owner reference leads to is left to the garbage collector.
             Kind::Secret => verbs.extend(["create", "patch"]),
             Kind::Apply | Kind::Workspace(_) => verbs.extend(["create", "patch", "delete"]),

@@ -7,7 +7,7 @@ use capt_api::{
     foreign::{SecretView, WorkspaceView},
     names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions},
 };
-use capt_status::{Class, Reason, condition, machine::Cause};
+use capt_status::{Class, Reason, Time, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -22,6 +22,9 @@ use crate::{
     workspace_template_apply::is_current,
     world::{Seen, View},
 };
+
+/// Annotation on a Workspace whose change makes the provider reconcile at once.
+const RECONCILE_REQUESTED_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 
 /// An apply that a provider object owns or would make, with its Workspace and connection Secret.
 #[derive(Debug, Clone)]
@@ -188,6 +191,24 @@ impl Child {
         let workspace = self.claim.as_ref().and_then(Claim::ours)?;
         let failure = outputs::destroy_failure(workspace)?;
         Some((outputs::cause(&workspace.meta.name, &failure), failure.class))
+    }
+
+    /// Asks the provider to reconcile the Workspace now; not while an apply may be running.
+    pub fn ask(&self, writer: &mut Writer, now: Time, reason: &str) {
+        let Some(claim) = &self.claim else { return };
+        let Some(workspace) = claim.ours().filter(|workspace| !outputs::is_busy(workspace)) else { return };
+        let precondition = Precondition::Observed {
+            uid: workspace.meta.uid.clone(),
+            resource_version: workspace.meta.resource_version.clone(),
+        };
+        let body = json!({"metadata": {"annotations": {RECONCILE_REQUESTED_ANNOTATION: now}}});
+        writer.other(claim.key.clone(), Op::MergePatch { body }, precondition, reason);
+    }
+
+    /// When the provider was last asked to reconcile the Workspace.
+    pub fn asked_at(&self) -> Option<Time> {
+        let workspace = self.claim.as_ref().and_then(Claim::ours)?;
+        workspace.meta.annotations.get(RECONCILE_REQUESTED_ANNOTATION)?.parse().ok()
     }
 
     /// Whether the Workspace itself says that nothing of it was ever ready, so that it may be recreated;

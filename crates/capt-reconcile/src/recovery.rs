@@ -17,7 +17,6 @@ use capt_status::{
     machine::{Facts, Limits, Next},
     recovery::EffectiveAction,
 };
-use serde_json::json;
 
 use crate::{
     child::Child,
@@ -28,9 +27,6 @@ use crate::{
     plan::{Counts, Op, Precondition, Query},
     world::Seen,
 };
-
-/// Annotation on a Workspace whose change makes the provider reconcile at once.
-const RECONCILE_REQUESTED_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 
 /// The actions that an attempt goes through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,17 +156,15 @@ impl Turn {
     /// nothing before anything is deleted.
     pub fn carry_out(&self, child: &Child, guards: Vec<Query>, writer: &mut Writer, now: Time) {
         let Some(Claim { key, api: _, found: Seen::Present((workspace, owner)) }) = &child.claim else { return };
-        let precondition = Precondition::Observed {
-            uid: workspace.meta.uid.clone(),
-            resource_version: workspace.meta.resource_version.clone(),
-        };
         match (self.act, owner) {
             (Some(ActionType::RetryWorkspace), Owner::Ours) => {
-                let body = json!({"metadata": {"annotations": {RECONCILE_REQUESTED_ANNOTATION: now}}});
-                let reason = "recovery: ask the provider to try again";
-                writer.other(key.clone(), Op::MergePatch { body }, precondition, reason);
+                child.ask(writer, now, "recovery: ask the provider to try again");
             }
             (Some(ActionType::RecreateWorkspace), Owner::Ours) if child.may_recreate() => {
+                let precondition = Precondition::Observed {
+                    uid: workspace.meta.uid.clone(),
+                    resource_version: workspace.meta.resource_version.clone(),
+                };
                 let reason = "recovery: delete the Workspace, which was never ready, so that it is made anew";
                 writer.other(key.clone(), Op::Delete, precondition, reason).unless = guards;
             }

@@ -51,9 +51,12 @@ implementation's, ours is left out until that one is gone.
 {{- end -}}
 
 {{/*
-Fails before anything is written, if the upgrade would delete a CRD. Helm deletes what the release
-before had and this one has not, unless its resource policy says otherwise; the Go implementation's
-chart has its CRDs as plain objects, some of which we do not have.
+Fails before anything is written, where the upgrade would do harm or fail half-way, and says what to
+do. Both are met once, on the way from the Go implementation's chart:
+- Helm deletes what the release before had and this one has not, unless its resource policy says
+  otherwise; that chart has its CRDs as plain objects, some of which we do not have.
+- The API server refuses Recreate as long as the settings of RollingUpdate, which it filled in by
+  itself, stand beside it, and a server-side apply cannot remove them.
 */}}
 {{- define "capt.guard" -}}
 {{- $rendered := include "capt.crds" . | fromJson -}}
@@ -67,7 +70,16 @@ chart has its CRDs as plain objects, some of which we do not have.
 {{- $lost = append $lost $crd.metadata.name -}}
 {{- end -}}
 {{- end -}}
+{{- $todo := list -}}
 {{- if $lost -}}
-{{- fail (printf "\n\nThis upgrade would delete the CRDs %s, all their objects and what those stand for. Nothing was changed. Keep them, then upgrade again:\n\n  kubectl annotate crd %s helm.sh/resource-policy=keep\n" (join ", " $lost) (join " " $lost)) -}}
+{{- $todo = append $todo (printf "It would delete the CRDs %s, all their objects and what those stand for. Keep them:\n\n  kubectl annotate crd %s helm.sh/resource-policy=keep" (join ", " $lost) (join " " $lost)) -}}
+{{- end -}}
+{{- $deployment := printf "%s-controller-manager" (include "capt.fullname" .) -}}
+{{- $stored := lookup "apps/v1" "Deployment" .Release.Namespace $deployment -}}
+{{- if and $stored (ne $stored.spec.strategy.type "Recreate") -}}
+{{- $todo = append $todo (printf "The API server would refuse the new update strategy of the Deployment. Set it first, which restarts nothing:\n\n  kubectl -n %s patch deployment %s --type=json -p '[{\"op\":\"replace\",\"path\":\"/spec/strategy\",\"value\":{\"type\":\"Recreate\"}}]'" .Release.Namespace $deployment) -}}
+{{- end -}}
+{{- if $todo -}}
+{{- fail (printf "\n\nThis upgrade was stopped and nothing was changed.\n\n%s\n\nThen upgrade again.\n" (join "\n\n" $todo)) -}}
 {{- end -}}
 {{- end -}}

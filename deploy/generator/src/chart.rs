@@ -166,6 +166,6 @@ pub fn schema() -> Result<String, text::Error> {
     // Helm itself hands this one to charts that are part of another.
     properties.insert("global".to_owned(), json!({"type": "object"}));
     let mut schema = object(&properties.into());
-    schema["$schema"] = "https://json-schema.org/draft-07/schema#".into();
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     Ok(format!("{}\n", serde_json::to_string_pretty(&schema)?))
 }

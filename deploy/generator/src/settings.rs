@@ -30,7 +30,9 @@ pub const GRACE_SECONDS: i64 = 10;
 /// The label that selects the pods. A selector cannot be changed, so it is the Go implementation's.
 pub const SELECTOR: (&str, &str) = ("control-plane", "controller-manager");
 
-/// The command of the process.
+/// Path of the program in the image.
+pub const PROGRAM: &str = "/capt-operator";
+/// The command of the program.
 pub const COMMAND: &str = "run";
 /// Flags of the process and their values; a test compares them with the command line itself.
 pub const FLAGS: [(&str, &str); 1] = [("log-format", "json")];

@@ -26,8 +26,8 @@ pub fn service_account() -> Value {
 /// The Deployment.
 ///
 /// Two processes must not run at once, also not for a moment, where the older one is the Go
-/// implementation, which knows nothing of our lease: hence `Recreate`. `rollingUpdate: null` clears
-/// the field that the API server has filled in an older Deployment and would now refuse.
+/// implementation, which knows nothing of our lease: hence `Recreate`. The program is named, since a
+/// server-side apply would leave what another manager wrote there, the Go implementation's `/manager`.
 pub fn deployment() -> Value {
     let (key, value) = settings::SELECTOR;
     json!({
@@ -37,7 +37,7 @@ pub fn deployment() -> Value {
         "spec": {
             "replicas": settings::REPLICAS,
             "selector": {"matchLabels": {key: value}},
-            "strategy": {"type": "Recreate", "rollingUpdate": null},
+            "strategy": {"type": "Recreate"},
             "template": {
                 "metadata": {
                     "labels": settings::workload_labels(),
@@ -47,6 +47,7 @@ pub fn deployment() -> Value {
                     "containers": [{
                         "name": settings::CONTAINER,
                         "image": format!("{}:{}", settings::IMAGE, settings::version()),
+                        "command": [settings::PROGRAM],
                         "args": settings::arguments(),
                         "resources": settings::resources(),
                         "securityContext": settings::container_security(),

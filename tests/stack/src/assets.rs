@@ -83,6 +83,35 @@ impl Part {
     }
 }
 
+/// A program that no tier starts but tests of the install files run: `helm` or `clusterctl`.
+pub(crate) fn tool(name: &str) -> Result<PathBuf, Error> {
+    let paths = paths()?;
+    let listed: BTreeMap<&str, &str> = paths.lines().filter_map(|line| line.split_once('\t')).collect();
+    match listed.get(name) {
+        Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(_) | None => Err(Error::Missing {
+            parts: name.to_owned(),
+            recipe: "install-tools",
+            cache: listed.get("cache").map_or_else(String::new, ToString::to_string),
+        }),
+    }
+}
+
+/// `name<TAB>path` of each part, as `build.sh` knows them.
+fn paths() -> Result<String, Error> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("build.sh");
+    let output = Command::new("bash")
+        .arg(&script)
+        .arg("--paths")
+        .output()
+        .map_err(|source| Error::Script { script: script.display().to_string(), source })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::Refused(said.trim().to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The located parts of one tier, all of them present.
 #[derive(Debug)]
 pub(crate) struct Assets(BTreeMap<Part, PathBuf>);
@@ -90,17 +119,7 @@ pub(crate) struct Assets(BTreeMap<Part, PathBuf>);
 impl Assets {
     /// Asks `build.sh` for the parts that `tier` needs.
     pub(crate) fn find(tier: Tier) -> Result<Self, Error> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("build.sh");
-        let output = Command::new("bash")
-            .arg(&script)
-            .arg("--paths")
-            .output()
-            .map_err(|source| Error::Script { script: script.display().to_string(), source })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::Refused(said.trim().to_owned()));
-        }
-        Self::parse(tier, &String::from_utf8_lossy(&output.stdout))
+        Self::parse(tier, &paths()?)
     }
 
     /// Reads `name<TAB>path` lines; an empty path means that the part is missing.

@@ -196,6 +196,11 @@ pub struct Stack {
     took: Duration,
 }
 
+/// Path of `helm` or `clusterctl`, which tests of the install files run beside a stack.
+pub fn tool(name: &str) -> Result<PathBuf, Error> {
+    Ok(assets::tool(name)?)
+}
+
 impl Stack {
     /// Starts `tier` and waits until it is ready: about 5, 10 and 12 seconds on two quiet cores.
     pub async fn start(tier: Tier) -> Result<Self, Error> {

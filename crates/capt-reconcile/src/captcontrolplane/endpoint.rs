@@ -1,11 +1,11 @@
 //! Which endpoint the control plane has, and whether it is written into its spec.
 //!
-//! Precedence: a value that the user set in the spec stays and wins; else the Workspace's output,
-//! from its status or its connection Secret. The value in the spec is ours if it is the one our
-//! status shows, or a URL that parses to our output (the Go implementation wrote those).
+//! Precedence: a value that the user set in the spec stays and wins; else the Workspace's output, from its
+//! status or else its connection Secret; else the Cluster's. The value in the spec is ours if it is what
+//! Terraform put out before, or a URL that parses to our output (the Go implementation wrote those).
 
 use capt_api::ApiEndpoint;
-use capt_status::{Endpoint, machine::Cause};
+use capt_status::{Endpoint, endpoint::EndpointError, machine::Cause};
 
 use crate::reasons;
 
@@ -25,33 +25,50 @@ pub(super) enum Decision {
     Missing(Cause),
 }
 
-/// Decides from the spec's value, the one our status shows, Terraform's output (or what is wrong
-/// with it), and whether the control plane was ever ready.
-pub(super) fn decide(
-    spec: Option<&ApiEndpoint>,
-    shown: Option<&str>,
-    output: Result<Endpoint, Cause>,
-    was_ready: bool,
-) -> Decision {
+/// What is known of the endpoint, in the order in which it counts.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    /// The value in the spec.
+    pub(super) spec: Option<&'a ApiEndpoint>,
+    /// What Terraform put out before, which tells whether the value in the spec is ours.
+    pub(super) put_out: Option<&'a str>,
+    /// Whether the status tells already that Terraform puts out another one than ours in the spec.
+    pub(super) told: bool,
+    /// Terraform's output, or what is wrong with it.
+    pub(super) output: Result<Endpoint, Cause>,
+    /// The value in the Cluster's spec.
+    pub(super) cluster: Option<&'a ApiEndpoint>,
+}
+
+/// Decides from what is known, and from whether the control plane was ever ready.
+pub(super) fn decide(known: Known<'_>, was_ready: bool) -> Decision {
+    let Known { spec, put_out, told, output, cluster } = known;
     let Some(spec) = spec.filter(|spec| spec.is_set()) else {
         return match output {
             Ok(endpoint) => Decision::Write(endpoint),
-            Err(cause) => Decision::Missing(cause),
+            Err(cause) => match cluster.and_then(|endpoint| meant(endpoint).ok()) {
+                Some(endpoint) => Decision::Write(endpoint),
+                None => Decision::Missing(cause),
+            },
         };
     };
-    let port = u16::try_from(spec.port).unwrap_or_default();
-    let Ok(current) = Endpoint::new(&spec.host, port) else {
-        // Not a host: a URL from the Go implementation, or a mistake of the user.
-        return match (spec.host.parse::<Endpoint>(), output) {
-            (Ok(meant), Ok(endpoint)) if meant == endpoint => Decision::Write(endpoint),
-            (Ok(meant), _) => Decision::Keep { endpoint: meant, changed_to: None },
-            (Err(error), _) => Decision::Missing(Cause::new(
+    let current = match meant(spec) {
+        Ok(current) => current,
+        Err(error) => {
+            return Decision::Missing(Cause::new(
                 reasons::ENDPOINT_NOT_READY,
                 format!("spec.controlPlaneEndpoint.host: {error}"),
-            )),
-        };
+            ));
+        }
     };
-    let is_ours = shown == Some(current.to_string().as_str());
+    if Endpoint::new(&spec.host, 443).is_err() {
+        // Not a host: a URL from the Go implementation, or a mistake of the user.
+        return match output {
+            Ok(endpoint) if endpoint == current => Decision::Write(endpoint),
+            Ok(_) | Err(_) => Decision::Keep { endpoint: current, changed_to: None },
+        };
+    }
+    let is_ours = told || put_out.and_then(|text| text.parse().ok()).as_ref() == Some(&current);
     match output {
         Ok(endpoint) if is_ours && endpoint != current => {
             if was_ready {
@@ -62,6 +79,17 @@ pub(super) fn decide(
         }
         Ok(_) | Err(_) => Decision::Keep { endpoint: current, changed_to: None },
     }
+}
+
+/// Whether a host is a URL, as the Go implementation wrote them.
+pub(super) fn is_url(host: &str) -> bool {
+    host.contains("://")
+}
+
+/// The endpoint that is meant: host and port, or the URL in the place of the host.
+pub(super) fn meant(endpoint: &ApiEndpoint) -> Result<Endpoint, EndpointError> {
+    let port = u16::try_from(endpoint.port).unwrap_or_default();
+    Endpoint::new(&endpoint.host, port).or_else(|_| endpoint.host.parse())
 }
 
 #[cfg(test)]
@@ -76,9 +104,37 @@ mod tests {
         Cause::new(reasons::ENDPOINT_NOT_READY, "no output")
     }
 
-    fn decide_with(spec: Option<(&str, i32)>, shown: Option<&str>, output: Option<&str>, was_ready: bool) -> Decision {
-        let spec = spec.map(|(host, port)| ApiEndpoint { host: host.to_owned(), port });
-        decide(spec.as_ref(), shown, output.map(endpoint).ok_or_else(missing), was_ready)
+    fn decide_with(
+        spec: Option<(&str, i32)>,
+        put_out: Option<&str>,
+        output: Option<&str>,
+        was_ready: bool,
+    ) -> Decision {
+        decide_beside(spec, put_out, output, None, was_ready)
+    }
+
+    fn decide_beside(
+        spec: Option<(&str, i32)>,
+        put_out: Option<&str>,
+        output: Option<&str>,
+        cluster: Option<(&str, i32)>,
+        was_ready: bool,
+    ) -> Decision {
+        let value = |pair: Option<(&str, i32)>| pair.map(|(host, port)| ApiEndpoint { host: host.to_owned(), port });
+        let (spec, cluster) = (value(spec), value(cluster));
+        let output = output.map(endpoint).ok_or_else(missing);
+        decide(Known { spec: spec.as_ref(), put_out, told: false, output, cluster: cluster.as_ref() }, was_ready)
+    }
+
+    #[test]
+    fn spec_goes_before_output_and_output_before_the_cluster() {
+        let (mine, out, theirs) = (Some(("mine", 6443)), Some("out:443"), Some(("https://theirs", 443)));
+        let keep = Decision::Keep { endpoint: endpoint("mine:6443"), changed_to: None };
+        assert_eq!(decide_beside(mine, None, out, theirs, false), keep);
+        assert_eq!(decide_beside(mine, None, None, theirs, false), keep);
+        assert_eq!(decide_beside(None, None, out, theirs, false), Decision::Write(endpoint("out:443")));
+        assert_eq!(decide_beside(None, None, None, theirs, false), Decision::Write(endpoint("theirs:443")));
+        assert_eq!(decide_beside(None, None, None, Some(("no host", 443)), false), Decision::Missing(missing()));
     }
 
     #[test]
@@ -93,9 +149,9 @@ mod tests {
     #[test]
     fn a_value_of_the_user_is_never_overwritten() {
         let keep = Decision::Keep { endpoint: endpoint("mine:6443"), changed_to: None };
-        for shown in [None, Some("a:443")] {
+        for put_out in [None, Some("https://a"), Some("b:443")] {
             for was_ready in [false, true] {
-                assert_eq!(decide_with(Some(("mine", 6443)), shown, Some("a:443"), was_ready), keep);
+                assert_eq!(decide_with(Some(("mine", 6443)), put_out, Some("a:443"), was_ready), keep);
             }
         }
         assert_eq!(decide_with(Some(("mine", 6443)), None, None, false), keep);

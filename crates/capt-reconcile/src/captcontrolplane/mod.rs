@@ -2,14 +2,16 @@
 //!
 //! It waits for its owner and for the VPC, hands the VPC's outputs on as variables, and publishes
 //! endpoint, Secrets and status together, so that `initialized` is never said before a kubeconfig
-//! is there. Deadlines, failure classes, recovery, the Spot role and the `<cp>-ca` Secret of the Go
-//! implementation will be planned in [`plan`] and in `secrets`.
+//! is there.
 
+mod configure;
 mod endpoint;
 mod observe;
 mod plan;
+mod provision;
 mod report;
 mod secrets;
+mod token;
 pub(crate) mod unsupported;
 mod variables;
 

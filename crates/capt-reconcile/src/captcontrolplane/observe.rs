@@ -42,6 +42,8 @@ pub struct Observed {
     pub kubeconfig_secret: Seen<Arc<SecretView>>,
     /// Secret `<cluster>-ca`.
     pub ca_secret: Seen<Arc<SecretView>>,
+    /// Secret `<control plane>-ca` of the Go implementation, where that is another one.
+    pub go_ca_secret: Seen<Arc<SecretView>>,
 }
 
 impl Observed {
@@ -57,6 +59,7 @@ impl Observed {
             || self.kubeconfig_template.is_unknown()
             || self.kubeconfig_secret.is_unknown()
             || self.ca_secret.is_unknown()
+            || self.go_ca_secret.is_unknown()
     }
 }
 
@@ -77,6 +80,11 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
         kubeconfig_template: kubeconfig_template(view, &control_plane, &namespace),
         kubeconfig_secret: secret("kubeconfig"),
         ca_secret: secret("ca"),
+        go_ca_secret: if owner == Some(control_plane.name_any().as_str()) {
+            Seen::Absent { live: false }
+        } else {
+            view.secret(&namespace, &format!("{}-ca", control_plane.name_any()))
+        },
         cluster,
         control_plane,
     }

@@ -1,81 +1,32 @@
 //! What the pass of a CAPTControlPlane writes.
 
-use std::{collections::BTreeMap, sync::Arc};
-
 use capt_api::{
-    CAPTControlPlane, CAPTControlPlaneStatus, SecretReference, WorkspaceReference,
-    foreign::{ClusterView, WorkspaceView},
+    CAPTControlPlane, CAPTControlPlaneStatus,
     names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER},
 };
 use capt_status::{
-    Condition, Endpoint, Operation, State, Time,
+    Condition, Operation, State, Time,
     condition::{self, Verdict},
-    machine::{
-        self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Timer, Workspace,
-    },
+    machine::{self, Cause, Checks, Facts, Inputs, Lifecycle, Owner, Role, Timer, Workspace},
 };
-use kube::ResourceExt;
-use serde_json::json;
 
 use super::{
-    endpoint::{self, Decision},
+    configure::configure,
     observe::{Observed, apply_name},
-    report, secrets, unsupported, variables,
+    provision::{Found, may_recreate, provision},
+    report, secrets,
 };
 use crate::{
-    child::{Child, ChildProgress, Wanted},
+    child::Child,
     memory,
     meta::{self, Writer},
     object::Kind,
-    outputs,
-    plan::{Counts, Op, Plan, Query},
+    plan::{Op, Plan},
     provider::{self, Deletion},
-    reasons,
     recovery::{self, Actions},
-    status, was_ready,
+    status,
     world::Seen,
 };
-
-/// What the pass found out.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) inputs: Inputs,
-    pub(super) infrastructure: Infrastructure,
-    pub(super) workspace: Workspace,
-    pub(super) configuration: Configuration,
-    /// What is waited for, or suffered from.
-    pub(super) cause: Cause,
-    /// The same of the EKS Workspace alone.
-    pub(super) workspace_cause: Cause,
-    /// The EKS Workspace, where its outputs count.
-    pub(super) ready: Option<Arc<WorkspaceView>>,
-    /// The endpoint that the spec carries after this plan.
-    pub(super) endpoint: Result<Endpoint, Cause>,
-    /// Another endpoint that Terraform puts out now.
-    pub(super) changed_to: Option<Endpoint>,
-    /// Whether CA and kubeconfig are there and current after this plan.
-    pub(super) secrets: Result<(), Cause>,
-    /// A change that is asked for and not made.
-    pub(super) unsupported: Option<Cause>,
-}
-
-impl Found {
-    fn new(workspace: Workspace, cause: Cause) -> Self {
-        Self {
-            inputs: Inputs::Valid,
-            infrastructure: Infrastructure::Ready,
-            workspace,
-            configuration: Configuration::Incomplete,
-            endpoint: Err(cause.clone()),
-            secrets: Err(cause.clone()),
-            workspace_cause: cause.clone(),
-            cause,
-            ready: None,
-            changed_to: None,
-            unsupported: None,
-        }
-    }
-}
 
 /// What to write for a CAPTControlPlane.
 pub fn plan(observed: &Observed, now: Time) -> Plan {
@@ -105,9 +56,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             // A write of the spec raises the generation by one; the status that follows is about that one.
             generation += i64::from(writes_spec);
             let mut found = provision(observed, cluster, &stored, &mut writer);
-            if found.ready.is_some() {
-                generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer));
-            }
+            generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer, now));
             if let Some(cause) = found.unsupported.clone() {
                 found.inputs = Inputs::Unsupported;
                 found.cause = cause;
@@ -162,7 +111,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
-    writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
+    writer.plan().next = [next.at, turn.at, found.next].into_iter().flatten().min();
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
 }
@@ -177,19 +126,6 @@ fn was_restored(observed: &Observed) -> bool {
         })
 }
 
-/// Whether all that is known says that the control plane was never ready; only then its Workspace may be
-/// recreated. Cluster API's own latches and Secrets count, since a restore loses our status.
-fn may_recreate(observed: &Observed) -> bool {
-    let is_absent = |secret: &Seen<_>| match secret {
-        Seen::Absent { live: _ } => true,
-        Seen::Unknown | Seen::Present(_) => false,
-    };
-    !was_ready::control_plane(&observed.control_plane)
-        && is_absent(&observed.kubeconfig_secret)
-        && is_absent(&observed.ca_secret)
-        && observed.cluster.present().is_some_and(|cluster| !was_ready::control_plane_of(cluster))
-}
-
 /// Limits from the spec, and from where the Go implementation has them.
 fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
     let spec = &control_plane.spec;
@@ -200,199 +136,6 @@ fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
         },
     );
     memory::limits(spec.timeouts.as_ref(), &go, spec.recovery_strategy.as_ref())
-}
-
-/// Makes the EKS apply once the VPC is there, and says how far its Workspace is.
-fn provision(
-    observed: &Observed,
-    cluster: &ClusterView,
-    stored: &CAPTControlPlaneStatus,
-    writer: &mut Writer,
-) -> Found {
-    let control_plane = observed.control_plane.as_ref();
-    let Some(region) = variables::region(observed) else {
-        let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
-                       cluster.x-k8s.io/region";
-        let found = Found::new(Workspace::Queued, Cause::new(reasons::REGION_MISSING, message));
-        return Found { inputs: Inputs::Invalid, ..found };
-    };
-    let variables = match variables::eks(observed, region) {
-        Ok(variables) => variables,
-        Err(variables::Waiting { inputs, infrastructure, cause }) => {
-            return Found { inputs, infrastructure, ..Found::new(Workspace::Queued, cause) };
-        }
-    };
-    let wanted = Wanted {
-        template: control_plane.spec.workspace_template_ref.clone(),
-        variables,
-        secret: Some(SecretReference {
-            name: format!("{}-eks-connection", control_plane.name_any()),
-            namespace: control_plane.namespace().unwrap_or_default(),
-        }),
-        wait_for: variables::vpc_apply(observed)
-            .map(|vpc| WorkspaceReference { name: vpc.key.name.clone(), namespace: vpc.key.namespace.clone() })
-            .into_iter()
-            .collect(),
-    };
-    let served = stored.ready || was_ready::control_plane(control_plane);
-    let unsupported = observed
-        .eks
-        .apply
-        .present()
-        .filter(|_| served)
-        .and_then(|apply| unsupported::change(&apply.spec.variables, &wanted.variables, stored.version.as_deref()));
-    // What cannot be changed is left as it is, and everything else with it.
-    let changes_spec = unsupported.is_none()
-        && observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
-    let strategy = control_plane.spec.recovery_strategy.as_ref();
-    if recovery::is_recreating(stored.recovery.as_ref(), strategy, may_recreate(observed))
-        && observed.eks.release(writer, recovery::guards(observed.cluster.present()))
-    {
-        return Found::new(Workspace::Queued, observed.eks.waiting());
-    }
-    let found = match observed.eks.progress() {
-        ChildProgress::Ready(workspace) if !changes_spec => {
-            Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
-        }
-        ChildProgress::Ready(_) => Found::new(Workspace::Applying, observed.eks.waiting()),
-        ChildProgress::Unresolved(cause) => {
-            Found { inputs: Inputs::Unresolved, ..Found::new(Workspace::Queued, cause) }
-        }
-        ChildProgress::InProgress { cause, begun } => {
-            Found::new(if begun { Workspace::Applying } else { Workspace::Queued }, cause)
-        }
-        ChildProgress::Failing(cause, class) => Found::new(Workspace::Failing(class), cause),
-    };
-    Found { unsupported, ..found }
-}
-
-/// Endpoint, CA and kubeconfig of a ready Workspace; true if the spec changes with it.
-fn configure(
-    observed: &Observed,
-    cluster: &ClusterView,
-    stored: &CAPTControlPlaneStatus,
-    found: &mut Found,
-    writer: &mut Writer,
-) -> bool {
-    let control_plane = observed.control_plane.as_ref();
-    let Some(workspace) = found.ready.clone() else { return false };
-    let output = |name: &'static str, reason: &'static str| -> Result<String, Cause> {
-        match outputs::text(&workspace, observed.eks.connection(), name) {
-            Ok(Some(text)) => Ok(text),
-            Ok(None) => Err(Cause::new(
-                reason,
-                format!(
-                    "Workspace {} has no output {name}, neither in its status nor in its connection Secret",
-                    workspace.meta.name
-                ),
-            )),
-            Err(error) => Err(Cause::new(reason, format!("Workspace {}: {error}", workspace.meta.name))),
-        }
-    };
-    let url = output("cluster_endpoint", reasons::ENDPOINT_NOT_READY);
-    let parsed = url.clone().and_then(|url| {
-        url.parse::<Endpoint>()
-            .map_err(|error| Cause::new(reasons::ENDPOINT_NOT_READY, format!("output cluster_endpoint: {error}")))
-    });
-    let shown = stored.endpoint.as_deref();
-    let spec = control_plane.spec.control_plane_endpoint.as_ref();
-    let mut changes_spec = false;
-    found.endpoint = match endpoint::decide(spec, shown, parsed, stored.ready) {
-        Decision::Keep { endpoint, changed_to } => {
-            found.changed_to = changed_to;
-            Ok(endpoint)
-        }
-        Decision::Write(endpoint) => {
-            let body = json!({"spec": {"controlPlaneEndpoint": {"host": endpoint.host(), "port": endpoint.port()}}});
-            writer.own(Op::MergePatch { body }, format!("endpoint {endpoint}"));
-            changes_spec = true;
-            Ok(endpoint)
-        }
-        Decision::Missing(cause) => Err(cause),
-    };
-    let encoded_ca = output("cluster_certificate_authority_data", reasons::CA_NOT_READY);
-    let ca = encoded_ca.clone().and_then(|encoded| secrets::ca_pem(&encoded)).and_then(|pem| {
-        let data = BTreeMap::from([("tls.crt", pem)]);
-        secrets::ensure(writer, control_plane, &cluster.meta.name, "ca", &observed.ca_secret, &data)
-    });
-    let kubeconfig = kubeconfig(observed, cluster, &workspace, url.and_then(|url| Ok((url, encoded_ca?))), writer)
-        .and_then(|text| {
-            let data = BTreeMap::from([("value", text)]);
-            secrets::ensure(writer, control_plane, &cluster.meta.name, "kubeconfig", &observed.kubeconfig_secret, &data)
-        });
-    // The kubeconfig first: without it nobody reaches the cluster.
-    found.secrets = kubeconfig.and(ca);
-    match found.endpoint.as_ref().err().or_else(|| found.secrets.as_ref().err()) {
-        Some(cause) => found.cause = cause.clone(),
-        None => found.configuration = Configuration::Complete,
-    }
-    changes_spec
-}
-
-/// The kubeconfig: the EKS Workspace's own output, else that of a further apply.
-fn kubeconfig(
-    observed: &Observed,
-    cluster: &ClusterView,
-    workspace: &WorkspaceView,
-    inputs: Result<(String, String), Cause>,
-    writer: &mut Writer,
-) -> Result<String, Cause> {
-    let not_ready = |message: String| Cause::new(reasons::KUBECONFIG_NOT_READY, message);
-    let text = |workspace: &WorkspaceView, secret| {
-        outputs::text(workspace, secret, "kubeconfig")
-            .map_err(|error| not_ready(format!("Workspace {}: {error}", workspace.meta.name)))
-    };
-    if let Some(own) = text(workspace, observed.eks.connection())? {
-        return Ok(own);
-    }
-    // A sensitive output is in the connection Secret alone, so as long as that is not seen nobody
-    // knows whether there is one.
-    if observed.eks.secret.is_some() && observed.eks.connection().is_none_or(|secret| secret.data.is_empty()) {
-        return Err(not_ready(format!("waiting for the connection Secret of Workspace {}", workspace.meta.name)));
-    }
-    let control_plane = observed.control_plane.as_ref();
-    let Some(template) = observed.kubeconfig_template.present() else {
-        return Err(Cause::new(
-            reasons::KUBECONFIG_TEMPLATE_NOT_FOUND,
-            format!(
-                "Workspace {} has no output kubeconfig, and there is no template to make one: add the output, or create the \
-                 WorkspaceTemplate of spec.kubeconfigTemplateRef or eks-kubeconfig-template",
-                workspace.meta.name
-            ),
-        ));
-    };
-    let region = variables::region(observed).unwrap_or_default();
-    let (url, ca) = inputs?;
-    let wanted = Wanted {
-        template: template.clone(),
-        variables: variables::kubeconfig(&cluster.meta.name, region, url, ca),
-        secret: Some(SecretReference {
-            name: format!("{}-outputs-kubeconfig", cluster.meta.name),
-            namespace: control_plane.namespace().unwrap_or_default(),
-        }),
-        wait_for: vec![WorkspaceReference {
-            name: observed.eks.key.name.clone(),
-            namespace: observed.eks.key.namespace.clone(),
-        }],
-    };
-    let kind = Kind::CaptControlPlane;
-    let exists = observed.kubeconfig.apply.present().is_some();
-    let changes = observed.kubeconfig.ensure(writer, kind, control_plane, &cluster.meta.name, &wanted);
-    let changes_spec = changes.is_some();
-    if let (Some(action), false, Some((secret, _))) = (changes, exists, &observed.eks.secret) {
-        // The cache may lag behind the Secret; a further apply is made only if it truly has no kubeconfig.
-        action.unless.push(Query::Object { key: secret.clone(), counts: Counts::SecretKey { key: "kubeconfig" } });
-    }
-    match observed.kubeconfig.progress() {
-        ChildProgress::Ready(made) if !changes_spec => text(&made, observed.kubeconfig.connection())?
-            .ok_or_else(|| not_ready(format!("Workspace {} has no output kubeconfig yet", made.meta.name))),
-        ChildProgress::Ready(_) => {
-            Err(not_ready(format!("waiting for Workspace {}", observed.kubeconfig.workspace_name())))
-        }
-        ChildProgress::Unresolved(cause)
-        | ChildProgress::InProgress { cause, begun: _ }
-        | ChildProgress::Failing(cause, _) => Err(not_ready(cause.message)),
-    }
 }
 
 /// Both applies, then the finalizer. Needs no template, Cluster or Secret.

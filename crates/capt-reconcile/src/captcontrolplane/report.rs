@@ -12,7 +12,7 @@ use capt_status::{
 };
 use serde_json::Value;
 
-use super::{observe::Observed, plan::Found};
+use super::{observe::Observed, provision::Found};
 use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.

@@ -1,9 +1,11 @@
 //! The two Secrets that the Cluster API contract names: `<cluster>-kubeconfig` and `<cluster>-ca`.
 //!
+//! And `<control plane>-ca`, which the Go implementation made, where there is one.
+//!
 //! Made in one POST with type, label and owner; brought up to date when their source changes; left
 //! alone if somebody else made them. Values appear in bodies only, never in a reason or a status.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use capt_api::{
@@ -49,7 +51,7 @@ pub(super) fn ensure(
     control_plane: &CAPTControlPlane,
     cluster: &str,
     suffix: &str,
-    found: &Seen<std::sync::Arc<SecretView>>,
+    found: &Seen<Arc<SecretView>>,
     data: &BTreeMap<&'static str, String>,
 ) -> Result<(), Cause> {
     let namespace = control_plane.namespace().unwrap_or_default();
@@ -122,6 +124,37 @@ pub(super) fn ensure(
             Ok(())
         }
     }
+}
+
+/// Brings the CA Secret of the Go implementation up to date, which people mount; none is ever made. It is
+/// known by its owner, or by holding exactly the two keys that were written, without an owner.
+pub(super) fn keep_in_step(
+    writer: &mut Writer,
+    control_plane: &CAPTControlPlane,
+    found: &Seen<Arc<SecretView>>,
+    pem: &str,
+) {
+    const KEYS: [&str; 2] = ["ca.crt", "tls.crt"];
+    let Some(secret) = found.present() else { return };
+    let has_its_shape = secret.meta.owner_references.is_empty()
+        && secret.data.keys().eq(KEYS)
+        && secret.data.values().all(|value| value.expose_text().is_some_and(|text| text.contains(BEGIN_CERTIFICATE)));
+    if !is_ours(control_plane, secret) && !has_its_shape {
+        return;
+    }
+    let stale: BTreeMap<&str, String> = KEYS
+        .into_iter()
+        .filter(|key| secret.data.get(*key).is_none_or(|value| value.expose() != pem.as_bytes()))
+        .map(|key| (key, STANDARD.encode(pem)))
+        .collect();
+    if stale.is_empty() {
+        return;
+    }
+    let key = ObjectKey::new(Kind::Secret, secret.meta.namespace.as_deref().unwrap_or_default(), &secret.meta.name);
+    let precondition =
+        Precondition::Observed { uid: secret.meta.uid.clone(), resource_version: secret.meta.resource_version.clone() };
+    let reason = "the CA changed: keep the Secret of the Go implementation in step";
+    writer.other(key, Op::MergePatch { body: json!({"data": stale}) }, precondition, reason);
 }
 
 /// Whether the control plane made the Secret, by its owner reference.

@@ -1,0 +1,143 @@
+//! The EKS apply, made once the VPC is there, and how far its Workspace is.
+
+use std::sync::Arc;
+
+use capt_api::{
+    CAPTControlPlaneStatus, SecretReference, WorkspaceReference,
+    foreign::{ClusterView, WorkspaceView},
+};
+use capt_status::{
+    Endpoint, Time,
+    machine::{Cause, Configuration, Infrastructure, Inputs, Workspace},
+};
+use kube::ResourceExt;
+
+use super::{observe::Observed, unsupported, variables};
+use crate::{
+    child::{ChildProgress, Wanted},
+    meta::Writer,
+    object::Kind,
+    reasons, recovery, was_ready,
+    world::Seen,
+};
+
+/// What the pass found out.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) inputs: Inputs,
+    pub(super) infrastructure: Infrastructure,
+    pub(super) workspace: Workspace,
+    pub(super) configuration: Configuration,
+    /// What is waited for, or suffered from.
+    pub(super) cause: Cause,
+    /// The same of the EKS Workspace alone.
+    pub(super) workspace_cause: Cause,
+    /// The EKS Workspace, where its outputs count.
+    pub(super) ready: Option<Arc<WorkspaceView>>,
+    /// The endpoint that the spec carries after this plan.
+    pub(super) endpoint: Result<Endpoint, Cause>,
+    /// Another endpoint that Terraform puts out now.
+    pub(super) changed_to: Option<Endpoint>,
+    /// Whether CA and kubeconfig are there and current after this plan.
+    pub(super) secrets: Result<(), Cause>,
+    /// A change that is asked for and not made.
+    pub(super) unsupported: Option<Cause>,
+    /// When to look again for the sake of a token.
+    pub(super) next: Option<Time>,
+}
+
+impl Found {
+    pub(super) fn new(workspace: Workspace, cause: Cause) -> Self {
+        Self {
+            inputs: Inputs::Valid,
+            infrastructure: Infrastructure::Ready,
+            workspace,
+            configuration: Configuration::Incomplete,
+            endpoint: Err(cause.clone()),
+            secrets: Err(cause.clone()),
+            workspace_cause: cause.clone(),
+            cause,
+            ready: None,
+            changed_to: None,
+            unsupported: None,
+            next: None,
+        }
+    }
+}
+
+/// Makes the EKS apply once the VPC is there, and says how far its Workspace is.
+pub(super) fn provision(
+    observed: &Observed,
+    cluster: &ClusterView,
+    stored: &CAPTControlPlaneStatus,
+    writer: &mut Writer,
+) -> Found {
+    let control_plane = observed.control_plane.as_ref();
+    let Some(region) = variables::region(observed) else {
+        let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
+                       cluster.x-k8s.io/region";
+        let found = Found::new(Workspace::Queued, Cause::new(reasons::REGION_MISSING, message));
+        return Found { inputs: Inputs::Invalid, ..found };
+    };
+    let variables = match variables::eks(observed, region) {
+        Ok(variables) => variables,
+        Err(variables::Waiting { inputs, infrastructure, cause }) => {
+            return Found { inputs, infrastructure, ..Found::new(Workspace::Queued, cause) };
+        }
+    };
+    let wanted = Wanted {
+        template: control_plane.spec.workspace_template_ref.clone(),
+        variables,
+        secret: Some(SecretReference {
+            name: format!("{}-eks-connection", control_plane.name_any()),
+            namespace: control_plane.namespace().unwrap_or_default(),
+        }),
+        wait_for: variables::vpc_apply(observed)
+            .map(|vpc| WorkspaceReference { name: vpc.key.name.clone(), namespace: vpc.key.namespace.clone() })
+            .into_iter()
+            .collect(),
+    };
+    let served = stored.ready || was_ready::control_plane(control_plane);
+    let unsupported = observed
+        .eks
+        .apply
+        .present()
+        .filter(|_| served)
+        .and_then(|apply| unsupported::change(&apply.spec.variables, &wanted.variables, stored.version.as_deref()));
+    // What cannot be changed is left as it is, and everything else with it.
+    let changes_spec = unsupported.is_none()
+        && observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
+    let strategy = control_plane.spec.recovery_strategy.as_ref();
+    if recovery::is_recreating(stored.recovery.as_ref(), strategy, may_recreate(observed))
+        && observed.eks.release(writer, recovery::guards(observed.cluster.present()))
+    {
+        return Found::new(Workspace::Queued, observed.eks.waiting());
+    }
+    let found = match observed.eks.progress() {
+        ChildProgress::Ready(workspace) if !changes_spec => {
+            Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
+        }
+        ChildProgress::Ready(_) => Found::new(Workspace::Applying, observed.eks.waiting()),
+        ChildProgress::Unresolved(cause) => {
+            Found { inputs: Inputs::Unresolved, ..Found::new(Workspace::Queued, cause) }
+        }
+        ChildProgress::InProgress { cause, begun } => {
+            Found::new(if begun { Workspace::Applying } else { Workspace::Queued }, cause)
+        }
+        ChildProgress::Failing(cause, class) => Found::new(Workspace::Failing(class), cause),
+    };
+    Found { unsupported, ..found }
+}
+
+/// Whether all that is known says that the control plane was never ready; only then its Workspace may be
+/// recreated. Cluster API's own latches and Secrets count, since a restore loses our status.
+pub(super) fn may_recreate(observed: &Observed) -> bool {
+    let is_absent = |secret: &Seen<_>| match secret {
+        Seen::Absent { live: _ } => true,
+        Seen::Unknown | Seen::Present(_) => false,
+    };
+    !was_ready::control_plane(&observed.control_plane)
+        && is_absent(&observed.kubeconfig_secret)
+        && is_absent(&observed.ca_secret)
+        && observed.cluster.present().is_some_and(|cluster| !was_ready::control_plane_of(cluster))
+}
