@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, RECREATE_WORKSPACE_ANNOTATION, conditions},
+    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, conditions},
 };
 use capt_status::{Class, Reason, Time, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
@@ -219,43 +219,6 @@ impl Child {
         };
         let remembers = self.apply.present().and_then(|apply| apply.status.as_ref()?.was_ready) == Some(true);
         !remembers && outputs::was_never_ready(workspace) && !outputs::is_busy(workspace)
-    }
-
-    /// Lets the apply make its Workspace anew, if that is what it waits for: the last step of a recovery
-    /// that has deleted the Workspace. Only for what was never ready. `guards` must find nothing.
-    pub fn release(&self, writer: &mut Writer, guards: Vec<Query>) -> bool {
-        let (Some(apply), Some(claim)) = (self.apply.present(), &self.claim) else { return false };
-        let is_gone = match &claim.found {
-            Seen::Absent { live: _ } => true,
-            Seen::Unknown | Seen::Present(_) => false,
-        };
-        if !self.owned || !is_gone || meta::is_deleting(apply.as_ref()) || !self.lacks_its_workspace() {
-            return false;
-        }
-        if !self.is_released() {
-            let body = json!({"metadata": {"annotations": {RECREATE_WORKSPACE_ANNOTATION: self.key.name}}});
-            let precondition = meta::observed(&apply.metadata);
-            let reason = "recovery: the Workspace that was never ready is gone and may be made anew";
-            let action = writer.other(self.key.clone(), Op::MergePatch { body }, precondition, reason);
-            action.unless = guards;
-            action.unless.push(Query::Object { key: claim.key.clone(), counts: Counts::Any });
-        }
-        true
-    }
-
-    /// Whether the apply says that its Workspace is gone.
-    fn lacks_its_workspace(&self) -> bool {
-        self.apply.present().and_then(|apply| apply.status.as_ref()).is_some_and(|status| {
-            condition::find(&status.conditions, conditions::SYNCED)
-                .is_some_and(|synced| synced.reason == reasons::WORKSPACE_MISSING)
-        })
-    }
-
-    /// Whether somebody has allowed to make the Workspace anew.
-    fn is_released(&self) -> bool {
-        self.apply.present().is_some_and(|apply| {
-            apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|name| *name == self.key.name)
-        })
     }
 
     /// Makes the apply or brings its spec up to date; an apply of somebody else is left alone.

@@ -178,13 +178,6 @@ impl Turn {
     }
 }
 
-/// Whether a Workspace that is gone was deleted to be made anew: the user allows it, nothing was ever ready
-/// (`may_recreate`), and the status, which is not lost therefore, tells of a recovery.
-pub fn is_recreating(stored: Option<&Recovery>, strategy: Option<&RecoveryStrategy>, may_recreate: bool) -> bool {
-    let Actions(actions) = Actions::of(strategy, may_recreate);
-    stored.is_some() && actions.iter().any(|action| action.type_ == ActionType::RecreateWorkspace)
-}
-
 /// What must not be there when a Workspace is deleted to be made anew: a kubeconfig tells of a control plane
 /// that was ready.
 pub fn guards(cluster: Option<&Arc<ClusterView>>) -> Vec<Query> {

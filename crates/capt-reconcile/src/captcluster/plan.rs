@@ -310,11 +310,6 @@ fn vpc(
         return Vpc { inputs: Inputs::Unsupported, ..Vpc::queued(cause) };
     }
     let changes_spec = observed.vpc.ensure(writer, Kind::CaptCluster, captcluster, cluster, &wanted).is_some();
-    if recovery::is_recreating(stored.recovery.as_ref(), spec.recovery_strategy.as_ref(), may_recreate(observed))
-        && observed.vpc.release(writer, recovery::guards(observed.cluster.present()))
-    {
-        return Vpc::queued(observed.vpc.waiting());
-    }
     match observed.vpc.progress() {
         ChildProgress::Ready(_) if changes_spec => {
             Vpc { workspace: Workspace::Applying, ..Vpc::queued(observed.vpc.waiting()) }

@@ -17,7 +17,7 @@ use crate::{
     child::{ChildProgress, Wanted},
     meta::Writer,
     object::Kind,
-    reasons, recovery, was_ready,
+    reasons, was_ready,
     world::Seen,
 };
 
@@ -107,12 +107,6 @@ pub(super) fn provision(
     // What cannot be changed is left as it is, and everything else with it.
     let changes_spec = unsupported.is_none()
         && observed.eks.ensure(writer, Kind::CaptControlPlane, control_plane, &cluster.meta.name, &wanted).is_some();
-    let strategy = control_plane.spec.recovery_strategy.as_ref();
-    if recovery::is_recreating(stored.recovery.as_ref(), strategy, may_recreate(observed))
-        && observed.eks.release(writer, recovery::guards(observed.cluster.present()))
-    {
-        return Found::new(Workspace::Queued, observed.eks.waiting());
-    }
     let found = match observed.eks.progress() {
         ChildProgress::Ready(workspace) if !changes_spec => {
             Found { ready: Some(workspace), ..Found::new(Workspace::Ready, Cause::new(reasons::READY, "")) }
