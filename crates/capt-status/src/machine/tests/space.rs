@@ -7,8 +7,8 @@ use alloc::{collections::BTreeSet, vec, vec::Vec};
 
 use super::*;
 
-/// Looks at every n-th combination only, where `CAPT_SWEEP=n` says so: for tools that run the tests
-/// hundreds of times.
+/// `n` where `CAPT_SWEEP=n` asks to look at every n-th only: for tools that run the tests hundreds of
+/// times.
 #[allow(clippy::disallowed_methods)] // how much is tried is up to whoever runs the tests
 pub(super) fn stride() -> u64 {
     std::env::var("CAPT_SWEEP").ok().and_then(|text| text.parse().ok()).filter(|n| *n > 0).unwrap_or(1)
