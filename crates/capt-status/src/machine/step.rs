@@ -111,13 +111,13 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
     // What has failed for good is not worked on behind the user's back.
     let given_up = !next.served && (expired.is_some() || (memory.state == Some(State::Failed) && !facts.user_changed));
     let act = may_pass && !given_up && next.attempts.advance(&limits.budget, pace(facts), facts.busy, now);
-    if !may_pass || given_up {
+    if !may_pass || given_up || limits.budget.max_retries == 0 {
         next.attempts.next = None;
     }
     let (state, because) = decide(memory, &next, facts, limits, expired, may_pass);
     next.state = Some(state);
     // One that is due and waits for a busy provider waits for an event and not for a time.
-    let retry = next.attempts.next.filter(|at| *at > now && may_pass && !given_up && limits.budget.max_retries > 0);
+    let retry = next.attempts.next.filter(|at| *at > now);
     let at = match state {
         State::Failed | State::Pending => None,
         State::Validating

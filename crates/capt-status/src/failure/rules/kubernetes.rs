@@ -35,6 +35,8 @@ pub(super) const RULES: &[Rule] = &[
             "could not find the requested resource",
             "no resource matches",
             "failed to determine resource type id",
+            "failed to determine groupversionresource",
+            "cannot select exact gv",
         ]),
     Rule::new(Config, "FieldConflict", "Let one manager own the field: remove it from the object or force the change.")
         .causes(&[
@@ -46,6 +48,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(Config, "KubernetesObjectRejected", "Change the object: the API server or an admission rule refuses it and says why.")
         .causes(&[
             "denied the request",
+            "denied request",
+            "failed quota: ",
+            "cannot be handled as a",
             "violates podsecurity",
             "field is immutable",
             "fields are immutable",
@@ -60,6 +65,10 @@ pub(super) const RULES: &[Rule] = &[
             "unprocessable entity",
             "updates to .. forbidden",
             "invalid: spec",
+            "is invalid: []",
+            "too long: must have at most",
+            "too long: may not be",
+            "cannot unmarshal .. into go struct field",
         ]),
     Rule::new(Config, "ChartInvalid", "Correct the chart's name, version, repository or values.")
         .causes(&[
@@ -76,6 +85,17 @@ pub(super) const RULES: &[Rule] = &[
             "chart.yaml file is missing",
             "chart requires kubeversion",
             "failed parsing key",
+            "failed parsing --set",
+            "nil pointer evaluating",
+            "missing in charts",
+            "chart.metadata",
+            "valid chart repository .. 404",
+            "repo .. not found",
+            "manifest unknown",
+            "failed to perform .. not found",
+            "public.ecr.aws .. not found",
+            "ghcr.io .. not found",
+            "docker.io .. not found",
             "unable to build kubernetes objects",
             "could not locate a version matching",
             "improper constraint",

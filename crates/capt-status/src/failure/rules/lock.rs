@@ -9,6 +9,7 @@ pub(super) const RULES: &[Rule] = &[
         "StateLocked",
         "Wait for the other run. If Created in the lock is older than the provider's --timeout, nobody holds it: terraform force-unlock.",
     )
+    .causes(&["acquiring the state lock .. resource temporarily unavailable"])
     .codes(&["ConditionalCheckFailedException", "ConditionalCheckFailed"])
     .texts(&[
         "state is already locked",

@@ -51,6 +51,7 @@ pub(super) const RULES: &[Rule] =
         Rule::new(Config, "ProviderMisconfigured", "Correct the provider block: the message names the argument.")
             .causes(&[
                 "invalid provider configuration",
+                "missing region",
                 "provider configuration not present",
                 "missing provider configuration",
                 "missing required provider configuration",

@@ -68,6 +68,12 @@ pub(super) const RULES: &[Rule] = &[
         "Wait: another change of the same resource is running.",
     )
     .causes(&[
+        "in state updating",
+        "in state creating",
+        "in state deleting",
+        "in updating state",
+        "in creating state",
+        "in deleting state",
         "because it is being terminated",
         "has nodegroups attached",
         "has node groups attached",
@@ -142,6 +148,11 @@ pub(super) const RULES: &[Rule] = &[
         "Wait for DNS; if it stays, check the name, the resolver and network policies of the provider's pod.",
     )
     .texts(&[
+        // Whatever ends a lookup, it is the lookup that failed.
+        "dial tcp: lookup",
+        "dial udp",
+        "eai_again",
+        "enotfound",
         "no such host",
         "could not resolve host",
         "could not resolve hostname",
@@ -161,6 +172,11 @@ pub(super) const RULES: &[Rule] = &[
         "Wait for the network; if it stays, check routes, proxies, security groups and network policies of the provider's pod.",
     )
     .texts(&[
+        "econnrefused",
+        "econnreset",
+        "etimedout",
+        "empty reply from server",
+        "operation too slow",
         "connection refused",
         "connection reset",
         "connection timed out",
@@ -257,6 +273,10 @@ pub(super) const RULES: &[Rule] = &[
         "gateway timeout",
         "gateway time-out",
         "apiserver not ready",
+        "upstream connect error",
+        "upstream request timeout",
+        "no healthy upstream",
+        "technical difficulties",
         "etcdserver",
         "statuscode: 500",
         "statuscode: 502",

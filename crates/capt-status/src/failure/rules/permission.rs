@@ -86,6 +86,7 @@ pub(super) const RULES: &[Rule] = &[
         "kms key .. access",
         "kms: .. accessdenied",
         "does not have access to the kms key",
+        "kms key does not exist or is not allowed to be used",
     ])
     .codes(&[
         "KMSAccessDeniedException",
@@ -176,6 +177,27 @@ pub(super) const RULES: &[Rule] = &[
         "could not download module .. response code: 403",
         "ssh: handshake failed: ssh: unable to authenticate",
         "proxy authentication required",
+        "bad response code: 401",
+        "bad response code: 403",
+        "error looking up module versions: 401",
+        "error looking up module versions: 403",
+        "failed to authorize",
+        "failed to fetch anonymous token",
+        "failed to fetch oauth token",
+        "failed to fetch .. 401 unauthorized",
+        "failed to fetch .. 403 forbidden",
+        "could not download chart .. 401",
+        "could not download chart .. 403",
+        "unexpected status .. 401 unauthorized",
+        "unexpected status .. 403 forbidden",
+        "unexpected http status: 401",
+        "unexpected http status: 403",
+        "denied on resource",
+        "manifests .. 401 unauthorized",
+        "manifests .. 403 forbidden",
+        "access to this repository",
+        "either does not exist or you do not have access",
+        "don't have permission to view it",
     ])
     .texts(&["authentication failed", "authentication required", "incorrect username or password"]),
     Rule::new(
@@ -191,9 +213,8 @@ pub(super) const RULES: &[Rule] = &[
         "KubernetesForbidden",
         "Grant the user or service account that the message names a Role with this verb and resource.",
     )
+    .causes(&["is forbidden: user", "forbidden: user"])
     .texts(&[
-        "is forbidden: user",
-        "forbidden: user",
         "is attempting to grant rbac permissions not currently held",
         "cannot .. in api group",
     ]),

@@ -121,7 +121,7 @@ pub(super) const RULES: &[Rule] = &[
         "IamQuotaExceeded",
         "Delete unused roles, policies or profiles, or raise the IAM quota that the message names; it goes on by itself afterwards.",
     )
-    .causes(&["cannot exceed quota for"])
+    .causes(&["cannot exceed quota for", "maximum policy size of"])
     .codes(&["IamLimitExceeded"]),
     Rule::new(
         Quota,
@@ -143,7 +143,7 @@ pub(super) const RULES: &[Rule] = &[
         "KubernetesQuotaExceeded",
         "Raise the ResourceQuota of the namespace, or ask for less.",
     )
-    .causes(&["exceeded quota: ", "forbidden: exceeded quota", "failed quota: "]),
+    .causes(&["exceeded quota: ", "forbidden: exceeded quota"]),
     Rule::new(
         Quota,
         "QuotaExceeded",

@@ -22,7 +22,9 @@ pub(super) const RULES: &[Rule] = &[
         "unsupported version .. kubernetes",
         "is not supported for kubernetes version",
         "addon version specified is not supported",
-        "addon .. is not supported",
+        "addon .. specified is not supported",
+        "cannot be higher than the cluster version",
+        "higher than the cluster version",
         "no addon version found",
     ]),
     Rule::new(Config, "AvailabilityZoneUnsupported", "Choose subnets in availability zones that the message names.")
@@ -52,6 +54,7 @@ pub(super) const RULES: &[Rule] = &[
         "insufficient free addresses",
         "subnets .. not in the same vpc",
         "subnet .. does not belong to",
+        "belong to different vpcs",
         "one or more of the subnets .. not found",
         "does not automatically assign public ip",
     ])
@@ -169,6 +172,8 @@ pub(super) const RULES: &[Rule] = &[
             "cannot re-use a name that is still in use",
             "with the same name already exists",
             "already exists in stack",
+            "already managed by terraform",
+            "already managing a remote object",
             "already associated with",
         ])
         .codes(&[
@@ -316,6 +321,7 @@ pub(super) const RULES: &[Rule] = &[
         "KmsKeyDisabled",
         "InvalidKeyUsageException",
     ])
+    .causes(&["invalid keyid"])
     .texts(&["kms key .. is disabled", "kms key .. pending deletion", "invalid kms key"]),
     Rule::new(
         Config,

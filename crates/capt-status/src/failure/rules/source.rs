@@ -36,7 +36,12 @@ pub(super) const RULES: &[Rule] = &[
         "subdir .. not found",
         "subdirectory .. does not exist",
         "unknown revision",
-        "error downloading .. bad response code: 404",
+        "bad response code: 404",
+        "error downloading .. nosuchkey",
+        "error downloading .. nosuchbucket",
+        "module source could not be found",
+        "invalid registry module source address",
+        "failed to parse module registry address",
         "error downloading .. 404",
         "could not download module .. response code: 404",
         "could not download module .. 404",
@@ -62,6 +67,8 @@ pub(super) const RULES: &[Rule] = &[
     .causes(&[
         "invalid version constraint",
         "does not have a provider named",
+        "provider version .. is not available",
+        "provider .. is not available for",
         "no available releases match the given constraints",
         "no available releases match",
         "does not have a package available for your current platform",
@@ -109,7 +116,7 @@ pub(super) const RULES: &[Rule] = &[
         "Go back to the terraform or provider version that wrote the state, or to a newer one.",
     )
     .causes(&[
-        "unsupported state file format",
+        "uses format version .. not supported",
         "state snapshot was created by",
         "managed by newer provider version",
         "was created by a newer provider version",
@@ -117,7 +124,8 @@ pub(super) const RULES: &[Rule] = &[
         "state file version .. not supported",
         "state was created by a newer",
         "is newer than current",
-    ]),
+    ])
+    .texts(&["unsupported state file format"]),
     Rule::new(
         Config,
         "BackendMisconfigured",
@@ -169,5 +177,14 @@ pub(super) const RULES: &[Rule] = &[
         "certificate verify failed",
         "first record does not look like a tls handshake",
         "gave http response to https client",
+        "no alternative certificate subject name",
+        "unable to verify the first certificate",
+        "unknown certificate authority",
+        "unable to load root certificates",
+        "unable to parse bytes as pem block",
+        "tls: bad certificate",
+        "tls: unknown certificate",
+        "tls: certificate required",
+        "tls: protocol version not supported",
     ]),
 ];

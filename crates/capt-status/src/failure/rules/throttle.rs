@@ -8,6 +8,8 @@ pub(super) const RULES: &[Rule] = &[Rule::new(
     "Throttled",
     "Wait: too many requests at once. If it stays, let fewer Workspaces run at a time, or ask for a higher request rate.",
 )
+// The client's own budget for retries, which is spent by throttling; no quota of the account.
+.causes(&["failed to get rate limit token", "retry quota exceeded"])
 .codes(&[
     "RequestLimitExceeded",
     "Throttling",
@@ -41,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[Rule::new(
     "too many requests",
     "slow down",
     "reduce your request rate",
-    "request rate is too high",
+    "request rate is too",
     "too many concurrent requests",
     "client-side throttling",
     "statuscode: 429",

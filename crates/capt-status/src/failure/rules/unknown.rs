@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
             "state data .. corrupt",
             "error parsing state",
             "failed to read state",
-            "failed to load state",
+            "could not be parsed as json",
             "invalid character .. state",
             "state lineage",
             "state serial",
@@ -90,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
             "failed to unlock state",
             "error releasing the state lock",
         ])
-        .vague(&["error loading state", "error refreshing state"]),
+        .vague(&["error loading state", "failed to load state", "error refreshing state"]),
     Rule::new(Unknown, "DataSourceEmpty", "Wait if it is being created; else correct the filter or the tags: nothing was found.")
         .causes(&[
             "no matching .. found",
@@ -150,6 +150,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(Unknown, "PodEvictionFailure", "Look which PodDisruptionBudget keeps the pods on the node, or force the update.")
         .causes(&["PodEvictionFailure", "maximum retries in evicting", "cannot evict pod"]),
     Rule::new(Unknown, "ResourceFailed", "Look at the resource in the console or its status: it ended in a failed state.")
+        .texts(&["back-off pulling image", "is in failed state"])
         .vague(&[
             "AsgInstanceLaunchFailures",
             "unexpected state 'create_failed'",

@@ -40,11 +40,14 @@ fn holds(is_so: bool) -> Ruling {
 /// A law and its name.
 pub(super) type Law = (&'static str, fn(&Step<'_>) -> Ruling);
 
+/// Facts that are taken for equal lead to the same.
+pub(super) const REDUCTION: &str = "P4 what makes no difference makes none";
+
 /// Every law of one step.
 pub(super) const LAWS: [Law; 19] = [
     ("P3 idempotent", idempotent),
     ("P4 time is relative", time_is_relative),
-    ("P4 what makes no difference makes none", reduction),
+    (REDUCTION, reduction),
     ("P5 latch", latch),
     ("P6 forgets nothing that runs", forgets_nothing),
     ("P8 legal edges", legal_edges),
@@ -67,12 +70,13 @@ fn settled(facts: &Facts) -> Facts {
     Facts { user_changed: false, same_failure: true, ..*facts }
 }
 
-/// The same facts at the same time again change nothing and ask for nothing.
+/// The same facts at the same time again change nothing and ask for nothing, and `step` says so.
 fn idempotent(step_: &Step<'_>) -> Ruling {
-    let Step { memory: _, facts, limits, now, next } = step_;
+    let Step { memory, facts, limits, now, next } = step_;
     let again = follow(&next.memory, &settled(facts), limits, *now);
     let same = (again.memory, again.state, again.act, again.at) == (next.memory, next.state, false, next.at);
-    holds(same && step(&next.memory, &settled(facts), limits, *now).is_none())
+    let is_new = next.memory != **memory || next.act;
+    holds(same && step(memory, facts, limits, *now) == is_new.then_some(**next))
 }
 
 /// Nothing but differences of times counts.
@@ -85,7 +89,7 @@ fn time_is_relative(step: &Step<'_>) -> Ruling {
     holds(later == expected)
 }
 
-/// Facts that are taken for equal lead to the same.
+/// As the name says.
 fn reduction(step: &Step<'_>) -> Ruling {
     let Step { memory, facts, limits, now, next } = step;
     let reduced = space::reduced(**facts);
