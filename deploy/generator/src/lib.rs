@@ -10,6 +10,7 @@
 //! line does); it puts them where installers look. `just deploy` writes [`files`].
 
 pub mod chart;
+pub mod cluster_templates;
 pub mod clusterctl;
 pub mod kustomize;
 pub mod settings;
@@ -115,6 +116,9 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
         ("deploy/chart/values.yaml".to_owned(), chart::values()?),
         ("deploy/chart/values.schema.json".to_owned(), chart::schema()?),
     ]);
+    for (file, text) in cluster_templates::all() {
+        files.insert(format!("deploy/clusterctl/{file}"), text);
+    }
     for provider in clusterctl::Provider::ALL {
         let path = format!("deploy/clusterctl/{}", provider.file());
         files.insert(path, clusterctl::components(provider, source)?);
