@@ -145,7 +145,8 @@ pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result
             .args(["--diagnostics-address", &format!("127.0.0.1:{}", ports.diagnostics)])
             .arg("--insecure-diagnostics")
             // On by default, it lets at most one pass per object and second through.
-            .arg("--feature-gates=ReconcilerRateLimiting=false")
+            // Off by default, but a ClusterClass needs it.
+            .arg("--feature-gates=ReconcilerRateLimiting=false,ClusterTopology=true")
             .arg("--v=2"),
     )?;
     wait::ready(&mut [&mut manager, &mut core], LIMIT, || healthy(ports.health)).await?;

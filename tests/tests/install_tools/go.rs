@@ -12,7 +12,8 @@ const OWN_KINDS: [(&str, &str, &str); 2] = [
     ("infrastructure.cluster.x-k8s.io", "captmachines", "CaptMachine"),
 ];
 
-fn crd(group: &str, plural: &str, kind: &str) -> Value {
+/// A CRD whose schema takes everything.
+pub(crate) fn crd(group: &str, plural: &str, kind: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

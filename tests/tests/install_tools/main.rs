@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod clusterctl;
 mod go;
 mod helm;
 mod kubectl;

@@ -14,8 +14,18 @@ pub(crate) type Said = Result<String, String>;
 
 /// Runs `program` as the administrator of `stack`.
 pub(crate) fn run<A: AsRef<OsStr>>(program: &Path, stack: Option<&Stack>, arguments: &[A]) -> Said {
+    run_with(program, stack, &[], arguments)
+}
+
+/// As [`run`], with `variables` in the environment.
+pub(crate) fn run_with<A: AsRef<OsStr>>(
+    program: &Path,
+    stack: Option<&Stack>,
+    variables: &[(&str, &str)],
+    arguments: &[A],
+) -> Said {
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).envs(variables.iter().copied());
     // Without a stack it must not find somebody's cluster.
     let kubeconfig = stack.map_or_else(|| "/dev/null".into(), |stack| stack.admin().unwrap());
     let home = std::env::temp_dir().join(format!("capt-install-{}", std::process::id()));
