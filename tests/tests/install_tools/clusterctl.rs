@@ -153,7 +153,7 @@ async fn made_by_the_class(stack: &Stack) {
     let made = |version: &'static str, kind: &'static str| {
         let client = client.clone();
         async move {
-            capt_stack::eventually(kind, std::time::Duration::from_secs(60), || async {
+            capt_stack::eventually(kind, std::time::Duration::from_mins(1), || async {
                 let object = stored(&client, version, kind, Some("flavour-topology"), "one").await;
                 object.ok_or_else(|| format!("no {kind} one yet"))
             })
