@@ -88,7 +88,9 @@ fn s20_a_pass_that_changes_nothing_writes_nothing() {
         workspace["spec"]["forProvider"]["entrypoint"] = json!("");
         workspace["spec"]["forProvider"]["enableTerraformCLILogging"] = json!(false);
     });
+    let seen = simulation.requests.len();
     assert!(simulation.run());
+    assert_eq!(workspace_writes(&simulation, seen), [""; 0], "it means the same");
     assert_rest(&mut simulation);
 }
 

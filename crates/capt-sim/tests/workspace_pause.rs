@@ -188,6 +188,28 @@ fn a_paused_cluster_pauses_all_of_its_workspaces_and_resumes_from_above() {
 }
 
 #[test]
+fn an_apply_resumes_after_its_owner_has() {
+    let mut simulation = cluster();
+    simulation.api.edit(&common::key(Kind::Cluster, "demo"), |cluster| cluster["spec"]["paused"] = json!(true));
+    assert!(simulation.run());
+    simulation.api.edit(&common::key(Kind::Cluster, "demo"), |cluster| cluster["spec"]["paused"] = json!(false));
+    let apply = common::key(Kind::Apply, "demo-eks-controlplane-apply");
+    // The control plane still says that it is paused, so this one stays.
+    let plan = simulation.plan(&apply).unwrap();
+    assert!(!plan.actions.iter().any(|action| matches!(action.target.kind, Kind::Workspace(_))), "{plan:#?}");
+    assert!(plan.note.contains("CAPTControlPlane/default/demo has not resumed yet"), "{}", plan.note);
+    simulation.api.edit(&common::key(Kind::CaptControlPlane, "demo"), |object| {
+        for condition in object["status"]["conditions"].as_array_mut().unwrap() {
+            if condition["type"] == "Paused" {
+                condition["status"] = json!("False");
+            }
+        }
+    });
+    let plan = simulation.plan(&apply).unwrap();
+    assert!(plan.actions.iter().any(|action| matches!(action.target.kind, Kind::Workspace(_))), "{plan:#?}");
+}
+
+#[test]
 fn a_paused_control_plane_pauses_its_own_workspace_and_no_other() {
     let mut simulation = cluster();
     annotate(&mut simulation, &common::key(Kind::CaptControlPlane, "demo"), "cluster.x-k8s.io/paused", "");

@@ -109,4 +109,46 @@ fn orphan_becomes_policies_without_delete() {
     spec["deletionPolicy"] = json!("Orphan");
     let rendered = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Namespaced).unwrap();
     assert_eq!(rendered.spec["managementPolicies"], json!(["Observe", "Create", "Update", "LateInitialize"]));
+    // Never more than the template allows.
+    spec["managementPolicies"] = json!(["Observe", "Delete"]);
+    let rendered = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Namespaced).unwrap();
+    assert_eq!(rendered.spec["managementPolicies"], json!(["Observe"]));
+}
+
+#[test]
+fn a_reference_without_a_namespace_is_the_applys_own() {
+    let mut spec = spec();
+    spec["writeConnectionSecretToRef"]["namespace"] = json!("");
+    let reference = spec["forProvider"]["varFiles"][0]["secretKeyRef"].as_object_mut().unwrap();
+    reference.remove("namespace");
+    spec["forProvider"]["env"] = json!([{"name": "A", "configMapKeyRef": {"name": "c", "key": "k"}}]);
+    let rendered = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Cluster).unwrap();
+    assert_eq!(rendered.spec["writeConnectionSecretToRef"]["namespace"], "ns");
+    assert_eq!(rendered.spec["forProvider"]["varFiles"][0]["secretKeyRef"]["namespace"], "ns");
+    assert_eq!(rendered.spec["forProvider"]["env"][0]["configMapKeyRef"]["namespace"], "ns");
+    let rendered = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Namespaced).unwrap();
+    assert_eq!(rendered.spec["writeConnectionSecretToRef"], json!({"name": "w-connection"}));
+}
+
+#[test]
+fn a_kind_of_provider_config_cannot_be_said_in_cluster_scope() {
+    let mut spec = spec();
+    spec["providerConfigRef"] = json!({"name": "aws", "kind": "ProviderConfig"});
+    let error = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Cluster).unwrap_err();
+    assert!(error.to_string().contains("providerConfigRef.kind") && error.reason() == "InvalidTemplate", "{error}");
+    let rendered = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Namespaced).unwrap();
+    assert_eq!(rendered.spec["providerConfigRef"], spec["providerConfigRef"]);
+}
+
+#[test]
+fn nothing_is_dropped_silently_in_a_namespaced_workspace() {
+    for (field, value) in [
+        ("publishConnectionDetailsTo", json!({"name": "x"})),
+        ("providerConfigRef", json!({"name": "aws", "policy": {"resolve": "Always"}})),
+    ] {
+        let mut spec = spec();
+        spec[field] = value;
+        let error = render(&template(&spec), &apply(&variables(), None), "w", WorkspaceApi::Namespaced).unwrap_err();
+        assert!(error.to_string().contains(field), "{error}");
+    }
 }

@@ -169,6 +169,10 @@ fn may_run(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> bool {
 fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTemplateApplyStatus, now: Time) -> Sync {
     let apply = observed.apply.as_ref();
     let name = observed.claim.key.name.as_str();
+    if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
+        // While it was paused nobody took down what the Workspace said, and what is not known counts as ready.
+        wanted.was_ready = Some(true);
+    }
     let may_run = may_run(observed, wanted);
     let is_released = apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|of| *of == apply.name_any());
     let owner = observed.owner.as_ref().and_then(Seen::present).filter(|owner| owner.release.is_some());
