@@ -184,7 +184,7 @@ fn judge(simulation: &Simulation, life: &mut Life, event: Event) -> Result<(), T
         }
         // Destroyed by the provider for the user, and not vanished.
         None if life.deleted_by_user && simulation.api.get(&key(Kind::Apply, APPLY)).is_none() => {
-            life.was_ready = false
+            life.was_ready = false;
         }
         None => {}
     }
