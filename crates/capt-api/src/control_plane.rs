@@ -198,6 +198,9 @@ pub struct CAPTControlPlaneStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10240))]
     pub failure_message: Option<String>,
+    /// What is known of the cluster in AWS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eks: Option<EksDetails>,
     /// The apply of the EKS template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_template_status: Option<WorkspaceTemplateStatus>,
@@ -245,6 +248,24 @@ pub struct ControlPlaneVersion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub replicas: Option<i32>,
+}
+
+/// The cluster in AWS, as far as the outputs tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EksDetails {
+    /// Name of the EKS cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub cluster_name: Option<String>,
+    /// ARN of the IAM identity provider of the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub oidc_provider_arn: Option<String>,
+    /// Issuer of the tokens of service accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2056))]
+    pub oidc_issuer: Option<String>,
 }
 
 /// The apply of the EKS template.

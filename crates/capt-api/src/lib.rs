@@ -45,7 +45,7 @@ pub use class_templates::{
 pub use common::{ApiEndpoint, SecretReference, TemplateReference, Timeouts, WorkspaceReference};
 pub use control_plane::{
     Addon, CAPTControlPlane, CAPTControlPlaneSpec, CAPTControlPlaneStatus, ControlPlaneConfig,
-    ControlPlaneInitialization, ControlPlaneVersion, EndpointAccess, GoTimeouts, WorkspaceStatus,
+    ControlPlaneInitialization, ControlPlaneVersion, EksDetails, EndpointAccess, GoTimeouts, WorkspaceStatus,
     WorkspaceTemplateStatus,
 };
 pub use workspace_spec::{

@@ -120,6 +120,8 @@ pub mod conditions {
     pub const SECRETS_READY: &str = "SecretsReady";
     /// CAPTControlPlane: an update or upgrade is in flight.
     pub const ROLLING_OUT: &str = "RollingOut";
+    /// CAPTControlPlane: the account has the role for Spot instances; only where applies look for it.
+    pub const SPOT_ROLE_READY: &str = "SpotRoleReady";
     /// Workspace and apply: the provider accepted the spec.
     pub const SYNCED: &str = "Synced";
     /// Apply: edits from before the takeover wait for a release.

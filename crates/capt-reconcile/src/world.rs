@@ -11,6 +11,7 @@ use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
     foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
 };
+use capt_status::Time;
 
 use crate::object::{Kind, Object, ObjectKey};
 
@@ -82,6 +83,17 @@ struct Entry {
     resource_version: u64,
 }
 
+/// What a probe of a control plane's API server said, by whoever feeds the world; there need not be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// Whether it answered.
+    pub answers: bool,
+    /// Since when it does, or does not.
+    pub since: Time,
+    /// Why it does not; never a secret.
+    pub message: String,
+}
+
 /// The objects that are known.
 #[derive(Debug, Default)]
 pub struct World {
@@ -89,6 +101,8 @@ pub struct World {
     coverage: BTreeMap<Kind, Coverage>,
     /// Single objects that are not known although their kind is.
     unknown: BTreeSet<ObjectKey>,
+    /// Probes of API servers, by control plane.
+    probes: BTreeMap<ObjectKey, Probe>,
     /// Newest resourceVersion seen on the watch of a kind.
     watched: BTreeMap<Kind, u64>,
 }
@@ -97,6 +111,15 @@ impl World {
     /// Says how much is known of `kind`; without it a kind is [`Coverage::Incomplete`].
     pub fn set_coverage(&mut self, kind: Kind, coverage: Coverage) {
         self.coverage.insert(kind, coverage);
+    }
+
+    /// Takes over what a probe of the API server of the control plane at `key` said; `None` if it is not
+    /// probed any more. Whoever calls this starts the pass of that object.
+    pub fn set_probe(&mut self, key: ObjectKey, probe: Option<Probe>) {
+        match probe {
+            Some(probe) => self.probes.insert(key, probe),
+            None => self.probes.remove(&key),
+        };
     }
 
     /// Says that nothing is known of one object.
@@ -254,6 +277,11 @@ impl<'w> View<'w> {
     /// The object at `key` as it is known, without recording a read.
     pub fn peek(&self, key: &ObjectKey) -> Option<&'w Object> {
         self.world.peek(key)
+    }
+
+    /// What a probe of the API server of the control plane at `key` said.
+    pub fn probe(&self, key: &ObjectKey) -> Option<&'w Probe> {
+        self.world.probes.get(key)
     }
 
     /// What was read so far.

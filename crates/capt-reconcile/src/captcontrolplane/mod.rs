@@ -5,12 +5,15 @@
 //! is there.
 
 mod configure;
+mod connection;
+mod details;
 mod endpoint;
 mod observe;
 mod plan;
 mod provision;
 mod report;
 mod secrets;
+mod spot;
 mod token;
 pub(crate) mod unsupported;
 mod variables;

@@ -8,6 +8,7 @@ use capt_api::{
 };
 use kube::ResourceExt;
 
+use super::spot::Spot;
 use crate::{
     captcluster,
     child::Child,
@@ -15,7 +16,7 @@ use crate::{
     object::Kind,
     pass::Settings,
     pause,
-    world::{Seen, View},
+    world::{Probe, Seen, View},
 };
 
 /// Template of the kubeconfig apply where the spec names none.
@@ -32,12 +33,16 @@ pub struct Observed {
     pub cluster: Seen<Arc<ClusterView>>,
     /// The CAPTCluster of that Cluster, with its VPC; `None` if its infrastructure is of another kind.
     pub infrastructure: Option<(Seen<Arc<CAPTCluster>>, Option<Child>)>,
+    /// What the operator's own probe of the API server says, where there is one.
+    pub probe: Option<Probe>,
     /// The apply of the EKS cluster.
     pub eks: Child,
     /// The apply that makes a kubeconfig where the EKS Workspace has no such output.
     pub kubeconfig: Child,
     /// The template of that apply: the first that exists of those that may be used.
     pub kubeconfig_template: Seen<TemplateReference>,
+    /// The applies for the Spot role, where there are any.
+    pub spot: Spot,
     /// Secret `<cluster>-kubeconfig`.
     pub kubeconfig_secret: Seen<Arc<SecretView>>,
     /// Secret `<cluster>-ca`.
@@ -75,8 +80,10 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
     Observed {
         paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
         infrastructure: infrastructure(view, &cluster, &namespace, settings),
+        probe: view.probe(&meta::key_of(Kind::CaptControlPlane, control_plane.as_ref())).cloned(),
         eks: child(&apply_name(&control_plane)),
         kubeconfig: child(&format!("{}-kubeconfig-apply", control_plane.name_any())),
+        spot: Spot::observe(view, &control_plane.name_any(), child),
         kubeconfig_template: kubeconfig_template(view, &control_plane, &namespace),
         kubeconfig_secret: secret("kubeconfig"),
         ca_secret: secret("ca"),

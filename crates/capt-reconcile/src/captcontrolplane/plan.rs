@@ -2,19 +2,20 @@
 
 use capt_api::{
     CAPTControlPlane, CAPTControlPlaneStatus,
-    names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER},
+    names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER, conditions},
 };
 use capt_status::{
     Condition, Operation, State, Time,
     condition::{self, Verdict},
-    machine::{self, Cause, Checks, Facts, Inputs, Lifecycle, Owner, Role, Timer, Workspace},
+    machine::{self, Cause, Checks, Configuration, Facts, Inputs, Lifecycle, Owner, Role, Timer, Workspace},
 };
 
 use super::{
     configure::configure,
+    connection,
     observe::{Observed, apply_name},
     provision::{Found, may_recreate, provision},
-    report, secrets,
+    report, secrets, spot,
 };
 use crate::{
     child::Child,
@@ -57,6 +58,12 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             generation += i64::from(writes_spec);
             let mut found = provision(observed, cluster, &stored, &mut writer);
             generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer, now));
+            found.spot_role = spot::role(observed, cluster, &mut writer);
+            found.connection =
+                connection::judge(cluster.remote_connection_probe.as_ref(), observed.probe.as_ref(), now);
+            if let (Configuration::Complete, Some(cause)) = (found.configuration, &found.connection.cause) {
+                found.cause = cause.clone();
+            }
             if let Some(cause) = found.unsupported.clone() {
                 found.inputs = Inputs::Unsupported;
                 found.cause = cause;
@@ -81,7 +88,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         workspace: found.workspace,
         busy: observed.eks.busy() || actions.are_pending(stored.recovery.as_ref()),
         configuration: found.configuration,
-        checks: Checks::Passing,
+        checks: if found.connection.cause.is_some() { Checks::Failing } else { Checks::Passing },
         same_failure: memory::is_shown(&stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
@@ -111,7 +118,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
-    writer.plan().next = [next.at, turn.at, found.next].into_iter().flatten().min();
+    writer.plan().next = [next.at, turn.at, found.next, found.connection.at].into_iter().flatten().min();
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, &stored, wanted, verdicts, generation, now);
     writer.finish()
 }
@@ -151,6 +158,10 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         writer.note("being deleted; its applies are not known yet");
         return writer.finish();
     }
+    // Nobody waits for these.
+    for child in [&observed.spot.check, &observed.spot.create] {
+        child.delete(&mut writer, "the CAPTControlPlane is being deleted");
+    }
     let mut left = Vec::new();
     for child in children {
         if !child.delete(&mut writer, "the CAPTControlPlane is being deleted") {
@@ -178,7 +189,8 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
             Some(last) => Verdict::new(type_, last.status, last.reason.clone(), last.message.clone()),
             None => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
         };
-        report::OWN_CONDITIONS.into_iter().map(verdict).collect()
+        let is_told = |type_: &&str| *type_ != conditions::SPOT_ROLE_READY || condition::find(stored, type_).is_some();
+        report::OWN_CONDITIONS.into_iter().filter(is_told).map(verdict).collect()
     };
     deletion.tell(&mut writer, stored, own, now);
     writer.finish()

@@ -7,12 +7,13 @@ use capt_api::{
     foreign::{ClusterView, WorkspaceView},
 };
 use capt_status::{
-    Endpoint, Time,
+    CheckStatus, Endpoint, Time,
+    condition::Verdict,
     machine::{Cause, Configuration, Infrastructure, Inputs, Workspace},
 };
 use kube::ResourceExt;
 
-use super::{observe::Observed, unsupported, variables};
+use super::{connection::Connection, observe::Observed, unsupported, variables};
 use crate::{
     child::{ChildProgress, Wanted},
     meta::Writer,
@@ -42,6 +43,10 @@ pub(super) struct Found {
     pub(super) secrets: Result<(), Cause>,
     /// A change that is asked for and not made.
     pub(super) unsupported: Option<Cause>,
+    /// What there is to say of the Spot role.
+    pub(super) spot_role: Option<Verdict>,
+    /// Whether the API server answers.
+    pub(super) connection: Connection,
     /// When to look again for the sake of a token.
     pub(super) next: Option<Time>,
 }
@@ -60,6 +65,8 @@ impl Found {
             ready: None,
             changed_to: None,
             unsupported: None,
+            spot_role: None,
+            connection: Connection { status: CheckStatus::Unknown, cause: None, at: None },
             next: None,
         }
     }

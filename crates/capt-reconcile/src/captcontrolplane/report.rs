@@ -12,11 +12,11 @@ use capt_status::{
 };
 use serde_json::Value;
 
-use super::{observe::Observed, provision::Found};
+use super::{details, observe::Observed, provision::Found};
 use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
-pub(super) const OWN_CONDITIONS: [&str; 8] = [
+pub(super) const OWN_CONDITIONS: [&str; 9] = [
     conditions::INITIALIZED,
     conditions::CREATING,
     conditions::FAILED,
@@ -25,6 +25,7 @@ pub(super) const OWN_CONDITIONS: [&str; 8] = [
     conditions::ENDPOINT_AVAILABLE,
     conditions::SECRETS_READY,
     conditions::ROLLING_OUT,
+    conditions::SPOT_ROLE_READY,
 ];
 
 /// Largest `workspaceStatus.atProvider`, in bytes of JSON; etcd and watches carry it each time.
@@ -71,6 +72,7 @@ pub(super) fn status(
     let available = condition::is_true(&wanted.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
     verdicts.extend(own_verdicts(found, cause, next.state, wanted));
+    verdicts.extend(found.spot_role.clone());
     verdicts
 }
 
@@ -89,7 +91,7 @@ pub(super) fn is_upgrade(control_plane: &CAPTControlPlane, stored: &CAPTControlP
 }
 
 /// Checks of health; what is not there yet is not known.
-pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [CheckResult<'a>; 4] {
+pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [CheckResult<'a>; 5] {
     let passed = |name| CheckResult::plain(name, CheckStatus::Passed);
     let unknown = |name| CheckResult::plain(name, CheckStatus::Unknown);
     let failed = |name, cause: &'a Cause| CheckResult::failed(name, &cause.reason, &cause.message);
@@ -114,6 +116,10 @@ pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [CheckResult<'a>
         workspace,
         part(CheckName::Endpoint, is_known, found.endpoint.as_ref().err()),
         part(CheckName::Secret, is_known, found.secrets.as_ref().err()),
+        match &found.connection.cause {
+            Some(cause) => failed(CheckName::Connection, cause),
+            None => CheckResult::plain(CheckName::Connection, found.connection.status),
+        },
     ]
 }
 
@@ -137,6 +143,7 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
         (Some(ready), _) => {
             // Outputs count only now: those of a failed apply are of things that may be gone.
             template.outputs = outputs::as_variables(&ready.outputs);
+            details::update(&mut wanted.eks, &template.outputs);
             if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
                 template.last_applied_revision = Some(revision);
             }
