@@ -2,8 +2,8 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
-    CheckResult, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress, Recovery, RecoveryStrategy,
-    Span, State, Time,
+    CheckName, CheckResult, CheckStatus, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress,
+    Recovery, RecoveryStrategy, Span, State, Time,
     backoff::{Attempts, Budget},
     condition,
     machine::{self, Because, Cause, Event, Facts, FailureReason, Limits, Memory, Next, Timeouts, Timer, Timers},
@@ -207,6 +207,13 @@ pub fn cause<S: Remembered>(stored: &S, next: &Next, own: &Cause, limits: &Limit
             None => own.clone(),
         },
     }
+}
+
+/// Whether the status shows that a check passed.
+pub fn has_passed(stored: &CAPTControlPlaneStatus, check: CheckName) -> bool {
+    stored.health.as_ref().is_some_and(|health| {
+        health.checks.iter().any(|found| found.name == check.as_str() && found.status == CheckStatus::Passed)
+    })
 }
 
 /// Whether the status shows a failure with this reason already.

@@ -8,7 +8,7 @@ use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
     pass::{self, KINDS, Observation, Settings},
     plan::{Event, Plan},
-    world::{Coverage, Read, View, World},
+    world::{Coverage, Probe, Read, View, World},
 };
 use capt_status::{Span, Time};
 use serde_json::Value;
@@ -95,6 +95,12 @@ impl Simulation {
     /// Replaces what Terraform makes of Workspaces.
     pub fn terraform(&mut self, terraform: impl Fn(&Value) -> Outputs + 'static) {
         self.terraform = Box::new(terraform);
+    }
+
+    /// Tells CAPT what a probe of the API server of the control plane at `key` said, and starts its pass.
+    pub fn probe(&mut self, key: &ObjectKey, probe: Option<Probe>) {
+        self.world.set_probe(key.clone(), probe);
+        self.pass(key);
     }
 
     /// Runs CAPT alone until it writes nothing more; true if it wrote at all.

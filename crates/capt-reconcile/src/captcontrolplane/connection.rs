@@ -24,7 +24,8 @@ pub(super) struct Connection {
 }
 
 /// Judges `core`, the Cluster's condition RemoteConnectionProbe, and `own`, a probe of the operator.
-pub(super) fn judge(core: Option<&ForeignCondition>, own: Option<&Probe>, now: Time) -> Connection {
+/// `has_passed` is whether the check is shown as passed: that stays while a failure has not lasted.
+pub(super) fn judge(core: Option<&ForeignCondition>, own: Option<&Probe>, has_passed: bool, now: Time) -> Connection {
     let core = core.and_then(|condition| {
         let since = condition.last_transition_time.as_deref()?.parse().ok()?;
         let who = "Cluster API core does not reach the API server";
@@ -41,6 +42,9 @@ pub(super) fn judge(core: Option<&ForeignCondition>, own: Option<&Probe>, now: T
             found.status = CheckStatus::Passed;
         } else if fails && now < lasts_at {
             found.at = Some(found.at.map_or(lasts_at, |at: Time| at.min(lasts_at)));
+            if has_passed && found.cause.is_none() {
+                found.status = CheckStatus::Passed;
+            }
         } else if fails && found.cause.is_none() {
             let message = if message.is_empty() { who.to_owned() } else { format!("{who}: {message}") };
             found.status = CheckStatus::Failed;
@@ -91,17 +95,23 @@ mod tests {
             // A clock that went back makes nothing last.
             (Some(&down), None, -900, Unknown, Some(300)),
         ] {
-            let found = judge(core, own, Time::from_unix(second));
+            let found = judge(core, own, false, Time::from_unix(second));
             assert_eq!((found.status, found.at), (status, at.map(Time::from_unix)), "{core:?} {own:?} {second}");
             assert_eq!(found.cause.is_some(), status == Failed);
+            let shown = judge(core, own, true, Time::from_unix(second)).status;
+            assert_eq!(
+                shown,
+                if at.is_some() { Passed } else { status },
+                "a failure that has not lasted changes nothing"
+            );
         }
     }
 
     #[test]
     fn it_says_who_does_not_reach_it() {
-        let found = judge(Some(&condition("False")), None, Time::from_unix(300)).cause.unwrap();
+        let found = judge(Some(&condition("False")), None, true, Time::from_unix(300)).cause.unwrap();
         assert_eq!(found, Cause::new("ConnectionDown", "Cluster API core does not reach the API server: timeout"));
         let long = ForeignCondition { message: "x".repeat(32_768), ..condition("False") };
-        assert!(judge(Some(&long), None, Time::from_unix(300)).cause.unwrap().message.len() <= 1024);
+        assert!(judge(Some(&long), None, false, Time::from_unix(300)).cause.unwrap().message.len() <= 1024);
     }
 }

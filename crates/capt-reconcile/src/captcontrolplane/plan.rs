@@ -5,7 +5,7 @@ use capt_api::{
     names::{CONTROL_PLANE_FINALIZER, CONTROL_PLANE_MANAGER, conditions},
 };
 use capt_status::{
-    Condition, Operation, State, Time,
+    CheckName, Condition, Operation, State, Time,
     condition::{self, Verdict},
     machine::{self, Cause, Checks, Configuration, Facts, Inputs, Lifecycle, Owner, Role, Timer, Workspace},
 };
@@ -59,8 +59,9 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             let mut found = provision(observed, cluster, &stored, &mut writer);
             generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer, now));
             found.spot_role = spot::role(observed, cluster, &mut writer);
-            found.connection =
-                connection::judge(cluster.remote_connection_probe.as_ref(), observed.probe.as_ref(), now);
+            let has_passed = memory::has_passed(&stored, CheckName::Connection);
+            let core = cluster.remote_connection_probe.as_ref();
+            found.connection = connection::judge(core, observed.probe.as_ref(), has_passed, now);
             if let (Configuration::Complete, Some(cause)) = (found.configuration, &found.connection.cause) {
                 found.cause = cause.clone();
             }
