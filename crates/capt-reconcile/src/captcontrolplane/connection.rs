@@ -56,6 +56,8 @@ pub(super) fn judge(core: Option<&ForeignCondition>, own: Option<&Probe>, has_pa
 
 #[cfg(test)]
 mod tests {
+    use CheckStatus::{Failed, Passed, Unknown};
+
     use super::*;
 
     fn condition(status: &str) -> ForeignCondition {
@@ -77,7 +79,6 @@ mod tests {
         let (up, down, odd) = (condition("True"), condition("False"), condition("Unknown"));
         let timeless = ForeignCondition { last_transition_time: None, ..down.clone() };
         let (answers, silent) = (probe(true), probe(false));
-        use CheckStatus::{Failed, Passed, Unknown};
         for (core, own, second, status, at) in [
             (None, None, 0, Unknown, None),
             (Some(&up), None, 0, Passed, None),
