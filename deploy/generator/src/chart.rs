@@ -30,6 +30,14 @@ fn enabled(about: &'static str, name: &'static str, default: bool) -> Setting {
     setting(name, about, json!({"enabled": default}), object(&json!({"enabled": {"type": "boolean"}})))
 }
 
+fn labelled(name: &'static str, about: &'static str, labels: &Value) -> Setting {
+    let properties = json!({
+        "enabled": {"type": "boolean"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    });
+    setting(name, about, json!({"enabled": false, "labels": labels}), object(&properties))
+}
+
 fn settings_table() -> Vec<Setting> {
     let text = || json!({"type": "string"});
     let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
@@ -76,6 +84,16 @@ fn settings_table() -> Vec<Setting> {
             object(&json!({"create": {"type": "boolean"}, "name": text(), "annotations": texts()})),
         ),
         enabled("At most one replica is evicted at a time.", "podDisruptionBudget", true),
+        labelled(
+            "prometheusRule",
+            "The alerts, for the Prometheus operator; labels by which it finds them.",
+            &json!({}),
+        ),
+        labelled(
+            "dashboard",
+            "The dashboard as a ConfigMap; labels by which Grafana's sidecar finds it.",
+            &json!({"grafana_dashboard": "1"}),
+        ),
         setting(
             "resources",
             "Requests and limits. A limit on the processor could let the lease run out.",

@@ -13,6 +13,7 @@ pub mod chart;
 pub mod cluster_templates;
 pub mod clusterctl;
 pub mod kustomize;
+pub mod monitoring;
 pub mod settings;
 pub mod text;
 pub mod workload;
@@ -116,6 +117,13 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
         ("deploy/chart/values.yaml".to_owned(), chart::values()?),
         ("deploy/chart/values.schema.json".to_owned(), chart::schema()?),
     ]);
+    for (file, text) in [
+        ("alerts.yaml", monitoring::rules()?),
+        ("prometheus-rule.yaml", monitoring::prometheus_rule()?),
+        ("dashboard.json", monitoring::dashboard()?),
+    ] {
+        files.insert(format!("deploy/monitoring/{file}"), text);
+    }
     for (file, text) in cluster_templates::all() {
         files.insert(format!("deploy/clusterctl/{file}"), text);
     }

@@ -124,6 +124,22 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
 
 #[test]
 #[ignore = "needs helm: just test-install"]
+fn alerts_and_dashboard_are_the_files() {
+    let objects =
+        rendered(&["--set=prometheusRule.enabled=true,prometheusRule.labels.team=x,dashboard.enabled=true"]).unwrap();
+    let file = root().join("deploy/monitoring");
+    let rule = find(&objects, "PrometheusRule");
+    assert_eq!(rule["metadata"]["labels"]["team"], "x");
+    let stored = capt_tests::documents(&file.join("prometheus-rule.yaml")).unwrap();
+    assert_eq!(rule["spec"], stored[0]["spec"]);
+    let text = find(&objects, "ConfigMap")["data"]["capt.json"].as_str().unwrap();
+    let dashboard: Value = serde_json::from_str(text).unwrap();
+    let stored = std::fs::read_to_string(file.join("dashboard.json")).unwrap();
+    assert_eq!(dashboard, serde_json::from_str::<Value>(&stored).unwrap());
+}
+
+#[test]
+#[ignore = "needs helm: just test-install"]
 fn another_release_has_names_of_its_own() {
     let said = helm(None, &["template", "blue", &chart(), "--namespace", "teams"]).unwrap();
     let objects = documents(&said);

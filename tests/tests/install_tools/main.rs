@@ -6,4 +6,5 @@ mod clusterctl;
 mod go;
 mod helm;
 mod kubectl;
+mod promtool;
 mod run;
