@@ -57,6 +57,9 @@ pub const ADOPT_ANNOTATION: &str = "capt.cluster.x-k8s.io/adopt";
 pub const APPLY_PENDING_ANNOTATION: &str = "capt.cluster.x-k8s.io/apply-pending";
 /// Annotation on an apply or its owner: name of the apply whose lost Workspace may be made anew.
 pub const RECREATE_WORKSPACE_ANNOTATION: &str = "capt.cluster.x-k8s.io/recreate-workspace";
+/// Annotation on an apply of a provider object: its owner has said what it wants, so that what the apply
+/// renders to is what it will be. Before that nothing is taken over.
+pub const INPUTS_SETTLED_ANNOTATION: &str = "capt.cluster.x-k8s.io/inputs-settled";
 /// Annotation on an apply: `cluster` or `namespaced`, the kind of Workspace to make.
 pub const WORKSPACE_API_ANNOTATION: &str = "capt.cluster.x-k8s.io/workspace-api";
 
