@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, conditions},
+    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, conditions},
 };
 use capt_status::{Class, Reason, Time, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
@@ -222,7 +222,7 @@ impl Child {
     }
 
     /// Makes the apply or brings its spec up to date; an apply of somebody else is left alone.
-    /// Returns the action, if one is needed.
+    /// Returns the action, if the apply is made or its spec changes.
     pub fn ensure<'w, O: Resource<DynamicType = ()>>(
         &self,
         writer: &'w mut Writer,
@@ -264,17 +264,22 @@ impl Child {
                     spec["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
                     fields.push("writeConnectionSecretToRef");
                 }
-                if fields.is_empty() {
-                    return None;
+                let mut body = json!({});
+                let metadata = completed(apply, kind, owner, cluster);
+                if metadata != json!({}) {
+                    body["metadata"] = metadata;
                 }
+                if !fields.is_empty() {
+                    body["spec"] = spec;
+                }
+                let reason = match (fields.is_empty(), body.get("metadata")) {
+                    (true, None) => return None,
+                    (true, Some(_)) => "say whose it is, and that it is what its owner wants".to_owned(),
+                    (false, _) => format!("bring {} up to date", fields.join(", ")),
+                };
                 let precondition = meta::observed(&apply.metadata);
-                let reason = format!("bring {} up to date", fields.join(", "));
-                Some(writer.other(
-                    self.key.clone(),
-                    Op::MergePatch { body: json!({"spec": spec}) },
-                    precondition,
-                    reason,
-                ))
+                let action = writer.other(self.key.clone(), Op::MergePatch { body }, precondition, reason);
+                (!fields.is_empty()).then_some(action)
             }
             Seen::Present(_) => None,
         }
@@ -292,7 +297,7 @@ impl Child {
                 "labels": {CLUSTER_NAME_LABEL: cluster},
                 "finalizers": [APPLY_FINALIZER],
                 // Early, since a move looks for it before it pauses.
-                "annotations": {BLOCK_MOVE_ANNOTATION: "true"},
+                "annotations": {BLOCK_MOVE_ANNOTATION: "true", INPUTS_SETTLED_ANNOTATION: "true"},
                 "ownerReferences": [meta::controller_reference(kind, owner)],
             },
             "spec": {
@@ -334,6 +339,38 @@ impl Child {
         let counts = Counts::OwnedBy { kind, name: owner.name_any(), uid: meta::uid(owner).to_owned() };
         Query::Object { key: self.key.clone(), counts }
     }
+}
+
+/// Merge patch of the metadata that an apply of ours lacks: one that the Go implementation made has no
+/// label, and after a move or a restore the owner reference may have the uid from before, so that the
+/// garbage collector takes it for an object without an owner.
+fn completed<O: Resource<DynamicType = ()>>(
+    apply: &WorkspaceTemplateApply,
+    kind: Kind,
+    owner: &O,
+    cluster: &str,
+) -> Value {
+    let mut metadata = json!({});
+    if !apply.annotations().contains_key(INPUTS_SETTLED_ANNOTATION) {
+        metadata["annotations"] = json!({INPUTS_SETTLED_ANNOTATION: "true"});
+    }
+    if !apply.labels().contains_key(CLUSTER_NAME_LABEL) {
+        metadata["labels"] = json!({CLUSTER_NAME_LABEL: cluster});
+    }
+    if !apply.owner_references().iter().any(|reference| reference.uid == meta::uid(owner)) {
+        let of_owner = |reference: &Value| {
+            let text = |field: &str| reference[field].as_str().unwrap_or_default();
+            meta::is_reference_to(
+                kind,
+                &owner.name_any(),
+                meta::uid(owner),
+                (text("apiVersion"), text("kind"), text("name"), text("uid")),
+            )
+        };
+        let others = apply.owner_references().iter().map(|reference| json!(reference)).filter(|found| !of_owner(found));
+        metadata["ownerReferences"] = others.chain([meta::controller_reference(kind, owner)]).collect();
+    }
+    metadata
 }
 
 fn template_reference(template: &TemplateReference) -> Value {

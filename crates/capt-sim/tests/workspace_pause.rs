@@ -292,15 +292,20 @@ fn after_a_move_everything_is_found_again() {
 /// The garbage collector takes an object whose owner has another uid for one without an owner.
 #[test]
 fn what_the_garbage_collector_takes_after_a_restore_destroys_nothing() {
-    for passes_before in [true, false] {
+    for taken_over_before in [true, false] {
         let mut simulation = cluster();
         let seen = simulation.requests.len();
         reborn(&mut simulation, false);
-        if passes_before {
-            simulation.run_capt();
-        }
-        for apply in ["demo-vpc", "demo-eks-controlplane-apply"] {
-            simulation.api.delete(&common::key(Kind::Apply, apply), None);
+        for (apply, workspace) in [("demo-vpc", "demo-vpc"), ("demo-eks-controlplane-apply", "demo-eks-controlplane")] {
+            let apply = common::key(Kind::Apply, apply);
+            let uid = simulation.api.get(&apply).unwrap()["metadata"]["uid"].clone();
+            if taken_over_before {
+                let workspace = common::key(Kind::Workspace(WorkspaceApi::Cluster), workspace);
+                simulation.api.edit(&workspace, |workspace| {
+                    workspace["metadata"]["labels"]["capt.cluster.x-k8s.io/owner-uid"] = uid;
+                });
+            }
+            simulation.api.delete(&apply, None);
         }
         assert!(simulation.run());
         assert_harmless(&simulation, seen);
@@ -315,6 +320,22 @@ fn what_the_garbage_collector_takes_after_a_restore_destroys_nothing() {
         simulation.api.delete(&common::key(Kind::Cluster, "demo"), None);
         assert!(simulation.run());
         assert_eq!(all_workspaces(&simulation), []);
+    }
+}
+
+#[test]
+fn owner_references_follow_a_changed_uid() {
+    let mut simulation = cluster();
+    reborn(&mut simulation, false);
+    assert!(simulation.run());
+    for (apply, owner) in [
+        ("demo-vpc", common::key(Kind::CaptCluster, "demo")),
+        ("demo-eks-controlplane-apply", common::key(Kind::CaptControlPlane, "demo")),
+    ] {
+        let references =
+            simulation.api.get(&common::key(Kind::Apply, apply)).unwrap()["metadata"]["ownerReferences"].clone();
+        assert_eq!(references.as_array().map(Vec::len), Some(1), "{references}");
+        assert_eq!(references[0]["uid"], simulation.api.get(&owner).unwrap()["metadata"]["uid"]);
     }
 }
 

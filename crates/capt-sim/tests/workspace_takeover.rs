@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests fail by panicking, as tests do
 
+mod common;
 mod workspaces;
 
 use capt_api::foreign::WorkspaceApi;
@@ -302,4 +303,86 @@ fn two_that_are_told_to_take_the_same_one_do_not_fight() {
     assert_eq!(shown(&simulation, "Synced"), "False NameCollision");
     assert_eq!(live(&simulation), before["spec"]);
     assert_rest(&mut simulation);
+}
+
+/// A whole cluster as the Go implementation leaves it: nothing says whose a Workspace is, applies have no
+/// label, no word of ours and not the variables that it did not know.
+fn cluster_of_go() -> Simulation {
+    let mut simulation = common::simulation(WorkspaceApi::Cluster, &common::FILES);
+    assert!(simulation.run());
+    for (apply, workspace, unknown) in
+        [("demo-vpc", "demo-vpc", "region"), ("demo-eks-controlplane-apply", "demo-eks-controlplane", "addons")]
+    {
+        simulation.api.edit(&common::key(Kind::Apply, apply), |apply| {
+            let metadata = apply["metadata"].as_object_mut().unwrap();
+            metadata.remove("annotations");
+            metadata.remove("labels");
+            apply["spec"]["variables"].as_object_mut().unwrap().remove(unknown);
+            apply["status"] = json!({"applied": true, "workspaceName": workspace});
+        });
+        simulation.api.edit(&common::key(Kind::Workspace(WorkspaceApi::Cluster), workspace), |object| {
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            metadata.remove("labels");
+            metadata["annotations"] = json!({"crossplane.io/external-name": workspace,
+                "crossplane.io/external-create-succeeded": "2024-11-22T09:52:47Z",
+                "crossplane.io/external-create-pending": "2024-11-22T09:40:01Z"});
+        });
+    }
+    simulation.restart();
+    simulation
+}
+
+#[test]
+fn an_apply_is_not_taken_over_before_its_owner_has_said_what_it_wants() {
+    let mut simulation = cluster_of_go();
+    let vpc = common::key(Kind::Workspace(WorkspaceApi::Cluster), "demo-vpc");
+    // In a module this is a name of its own, which Go left alone; the new variable has the same name.
+    let line = "\nlocals { zones = [for region in [\"a\"] : \"${region}-1\"] }\n";
+    simulation.api.edit(&common::key(Kind::Template, "vpc-template"), |template| {
+        let module = &mut template["spec"]["template"]["spec"]["forProvider"]["module"];
+        *module = json!(format!("{}{line}", module.as_str().unwrap()));
+    });
+    simulation.api.edit(&vpc, |workspace| {
+        let module = &mut workspace["spec"]["forProvider"]["module"];
+        *module = json!(format!("{}{line}", module.as_str().unwrap()));
+    });
+    let spec_before = simulation.api.get(&vpc).unwrap()["spec"].clone();
+    let plan = simulation.plan(&common::key(Kind::Apply, "demo-vpc")).unwrap();
+    assert!(!plan.actions.iter().any(|action| action.target == vpc), "{plan:#?}");
+    simulation.restart();
+    assert!(simulation.run());
+    assert_eq!(simulation.api.get(&vpc).unwrap()["spec"], spec_before, "what runs is not changed by a new variable");
+    let apply = simulation.api.get(&common::key(Kind::Apply, "demo-vpc")).unwrap();
+    let told = common::condition(&apply["status"], "PendingTakeoverChanges");
+    assert_eq!(told["status"], "True", "{apply:#}");
+    assert_eq!(common::status(&simulation, Kind::CaptCluster, "demo")["state"], "Ready");
+    assert_rest(&mut simulation);
+}
+
+#[test]
+fn a_cluster_of_go_is_taken_over_without_a_word_to_terraform() {
+    let mut simulation = cluster_of_go();
+    let specs = |simulation: &Simulation| -> Vec<Value> {
+        let workspaces = simulation.api.keys().filter(|key| matches!(key.kind, Kind::Workspace(_)));
+        workspaces.map(|key| simulation.api.get(key).unwrap()["spec"].clone()).collect()
+    };
+    let (before, seen) = (specs(&simulation), simulation.requests.len());
+    assert!(simulation.run());
+    assert_eq!(specs(&simulation), before);
+    let lines = writes(&simulation, seen);
+    assert!(!lines.iter().any(|line| line.starts_with("create") || line.starts_with("delete")), "{lines:#?}");
+    let plane = common::status(&simulation, Kind::CaptControlPlane, "demo");
+    assert_eq!([&plane["state"], &plane["endpoint"]], ["Ready", "demo.eks.invalid:443"]);
+    for apply in ["demo-vpc", "demo-eks-controlplane-apply"] {
+        let object = simulation.api.get(&common::key(Kind::Apply, apply)).unwrap();
+        assert_eq!(object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"], "demo");
+        assert_eq!(common::condition(&object["status"], "Ready")["status"], "True");
+    }
+    assert_rest(&mut simulation);
+    // An upgrade afterwards goes through as any other, where both agreed.
+    simulation
+        .api
+        .edit(&common::key(Kind::CaptControlPlane, "demo"), |object| object["spec"]["version"] = json!("1.32"));
+    assert!(simulation.run());
+    assert_eq!(common::status(&simulation, Kind::CaptControlPlane, "demo")["version"], "v1.32.0");
 }

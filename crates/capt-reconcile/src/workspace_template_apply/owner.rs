@@ -5,7 +5,10 @@
 use capt_api::{
     WorkspaceTemplateApply,
     foreign::ClusterView,
-    names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION, PAUSED_ANNOTATION, RECREATE_WORKSPACE_ANNOTATION, conditions},
+    names::{
+        CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, MANAGED_BY_ANNOTATION, PAUSED_ANNOTATION,
+        RECREATE_WORKSPACE_ANNOTATION, conditions,
+    },
 };
 use capt_status::{Condition, condition};
 use kube::{Resource, ResourceExt};
@@ -36,6 +39,8 @@ pub struct Owner {
     pub changed_uid: bool,
     /// deletionTimestamp is set.
     pub deleting: bool,
+    /// Whether it still has to say what it wants of this apply.
+    pub unsettled: bool,
     /// How to take back its word that the lost Workspace of this apply may be made again; `None` without.
     pub release: Option<Precondition>,
     /// Name of its Cluster.
@@ -54,6 +59,7 @@ pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace
         }
     })?;
     let apply_name = apply.name_any();
+    let is_settled = apply.annotations().contains_key(INPUTS_SETTLED_ANNOTATION);
     Some(if kind == Kind::CaptCluster {
         view.captcluster(namespace, name).map(|object| {
             let evidence = if captcluster::apply_name(&object) == apply_name {
@@ -67,7 +73,9 @@ pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace
                 Evidence::NeverReady
             };
             let shown = object.status.as_ref().map(|status| status.conditions.as_slice());
-            owner(kind, object.as_ref(), shown, uid, &apply_name, evidence)
+            let found = owner(kind, object.as_ref(), shown, uid, &apply_name, evidence);
+            let unsettled = !is_settled && captcluster::apply_name(&object) == apply_name;
+            Owner { unsettled, ..found }
         })
     } else {
         view.control_plane(namespace, name).map(|object| {
@@ -85,7 +93,9 @@ pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace
                 Evidence::NeverReady
             };
             let shown = object.status.as_ref().map(|status| status.conditions.as_slice());
-            owner(kind, object.as_ref(), shown, uid, &apply_name, evidence)
+            let found = owner(kind, object.as_ref(), shown, uid, &apply_name, evidence);
+            let unsettled = !is_settled && captcontrolplane::apply_name(&object) == apply_name;
+            Owner { unsettled, ..found }
         })
     })
 }
@@ -123,6 +133,7 @@ fn owner<K: Resource<DynamicType = ()>>(
         shows_paused: is_ours && shown.is_some_and(|shown| condition::is_true(shown, conditions::PAUSED)),
         changed_uid: meta::uid(object) != uid,
         deleting: meta::is_deleting(object),
+        unsettled: false,
         release: released.then(|| meta::observed(object.meta())),
         cluster: meta::owner_cluster_name(object).map(str::to_owned),
     }

@@ -5,6 +5,9 @@
 //! running cluster. A Workspace that was not made by this apply is marked as ours and left as it is. Where
 //! its spec differs from the rendering, a baseline stays on it (and in the apply's status) until somebody
 //! releases exactly the difference that is shown, or it is gone. Whatever changes meanwhile waits with it.
+//!
+//! An apply of a provider object is taken over only once that has said what it wants of it: variables that
+//! the Go implementation did not have must not come afterwards, as a change like any other.
 
 use capt_api::{
     WorkspaceTemplateApplyStatus,
@@ -59,6 +62,9 @@ pub(super) fn write(
             false
         }
     };
+    if adopting && is_unsettled(observed) {
+        return as_it_is(observed, workspace, rendering);
+    }
     let annotated = workspace.meta.annotations.get(TAKEOVER_BASELINE_ANNOTATION);
     let baseline = annotated.or(wanted.takeover_baseline.as_ref()).cloned();
     let difference = rendering.as_ref().map(|rendered| compare::difference(&rendered.spec, &workspace.spec));
@@ -114,6 +120,33 @@ pub(super) fn write(
         writer.other(observed.claim.key.clone(), op, precondition(workspace), reasons.join("; "));
     }
     Written { sync, spec: writes_spec }
+}
+
+/// Whether the owner has not said yet what it wants.
+fn is_unsettled(observed: &Observed) -> bool {
+    match &observed.owner {
+        Some(Seen::Present(owner)) => owner.unsettled && !owner.deleting,
+        Some(Seen::Unknown | Seen::Absent { live: _ }) | None => false,
+    }
+}
+
+/// A Workspace that is not taken over yet: told, and not written to.
+fn as_it_is(observed: &Observed, workspace: &WorkspaceView, rendering: &Result<Rendered, Sync>) -> Written {
+    let sync = match rendering {
+        Ok(rendered) => match compare::difference(&rendered.spec, &workspace.spec) {
+            Some(difference) => {
+                let owner = observed.owner.as_ref().and_then(Seen::present).map(|owner| owner.key.to_string());
+                Sync::Pending(format!(
+                    "not taken over before {} has said what it wants; until then these fields differ: {}",
+                    owner.unwrap_or_default(),
+                    listed(&difference.fields)
+                ))
+            }
+            None => Sync::Current,
+        },
+        Err(sync) => sync.clone(),
+    };
+    Written { sync, spec: false }
 }
 
 /// "Exactly the Workspace that was observed".
