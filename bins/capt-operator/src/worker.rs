@@ -50,6 +50,7 @@ impl Worker {
         let next = plan.next.map(|at| until(now, at));
         if plan.actions.is_empty() {
             tracing::debug!(%object, state = state(&plan), note = plan.note, "nothing to write");
+            self.publish(&plan).await;
             return Verdict::Settled { next };
         }
         match self.execute(&plan).await {

@@ -7,7 +7,7 @@ use capt_api::{
     foreign::{SecretView, WorkspaceView},
     names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, conditions},
 };
-use capt_status::{Class, Reason, Time, condition, machine::Cause};
+use capt_status::{Class, Failure, Reason, Time, condition, machine::Cause};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -70,6 +70,8 @@ pub struct Wanted {
     pub secret: Option<SecretReference>,
     /// What the apply waits for.
     pub wait_for: Vec<WorkspaceReference>,
+    /// Whether the Workspace stays when the apply goes, where the owner decides it.
+    pub retain: Option<bool>,
 }
 
 impl Child {
@@ -186,6 +188,16 @@ impl Child {
         self.claim.as_ref().and_then(Claim::ours).is_some_and(|workspace| outputs::is_busy(workspace))
     }
 
+    /// What the provider says is wrong with the Workspace.
+    pub fn failure(&self) -> Option<Failure> {
+        match outputs::progress(self.claim.as_ref().and_then(Claim::ours)?) {
+            Progress::Failing(failure) => Some(failure),
+            Progress::InProgress | Progress::Paused | Progress::ObserveOnly | Progress::Deleting | Progress::Ready => {
+                None
+            }
+        }
+    }
+
     /// Why the Workspace cannot be destroyed, while it is being deleted.
     pub fn destroy_failure(&self) -> Option<(Cause, Class)> {
         let workspace = self.claim.as_ref().and_then(Claim::ours)?;
@@ -264,6 +276,13 @@ impl Child {
                     spec["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
                     fields.push("writeConnectionSecretToRef");
                 }
+                if wanted
+                    .retain
+                    .is_some_and(|retain| retain != apply.spec.retain_workspace_on_delete.unwrap_or_default())
+                {
+                    spec["retainWorkspaceOnDelete"] = json!(wanted.retain);
+                    fields.push("retainWorkspaceOnDelete");
+                }
                 let mut body = json!({});
                 let metadata = completed(apply, kind, owner, cluster);
                 if metadata != json!({}) {
@@ -307,6 +326,9 @@ impl Child {
         });
         if let Some(secret) = &wanted.secret {
             body["spec"]["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
+        }
+        if wanted.retain == Some(true) {
+            body["spec"]["retainWorkspaceOnDelete"] = json!(true);
         }
         if !wanted.wait_for.is_empty() {
             body["spec"]["waitForWorkspaces"] = wanted

@@ -171,7 +171,8 @@ pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) 
     match secret.and_then(|secret| secret.data.get(name)) {
         None => Ok(None),
         Some(bytes) => match bytes.expose_text() {
-            Some(text) if text.trim().is_empty() => Ok(None),
+            // The provider writes an output that is null as JSON.
+            Some(text) if text.trim().is_empty() || text.trim() == "null" => Ok(None),
             Some(text) => Ok(Some(text.to_owned())),
             None => Err(OutputError::NotUtf8(name.to_owned())),
         },

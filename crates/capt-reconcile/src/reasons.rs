@@ -37,6 +37,7 @@ pub const KUBECONFIG_NOT_READY: &str = "KubeconfigNotReady";
 pub const KUBECONFIG_TEMPLATE_NOT_FOUND: &str = "KubeconfigTemplateNotFound";
 pub const KUBECONFIG_EXPIRED: &str = "KubeconfigExpired";
 pub const CONNECTION_DOWN: &str = "ConnectionDown";
+pub const VPC_RETAINED: &str = "VPCRetained";
 pub const SECRET_NOT_OURS: &str = "SecretNotOurs";
 pub const UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
 pub const REGION_MISSING: &str = "RegionMissing";

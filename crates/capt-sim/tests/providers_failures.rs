@@ -12,7 +12,7 @@ use capt_sim::{
 };
 use capt_status::{Reason, Span};
 use common::{FILES, condition, key, simulation, status, terraform};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Terraform as in the examples, but Workspaces whose name has `part` in it fail with `text`.
 fn fails(part: &'static str, text: &str) -> impl Fn(&Value) -> Outputs + use<> {
@@ -98,4 +98,64 @@ fn lack_of_permission_is_given_its_time_and_then_is_final() {
     assert_eq!(plane["state"], "Failed", "{plane:#}");
     let reason = condition(&plane, "Stalled")["reason"].clone();
     assert!(Reason::find(text(&reason)).is_some(), "the reason is that of the failure: {reason}");
+}
+
+#[test]
+fn what_fails_twice_for_one_cause_is_told_in_full_on_the_object_nearest_to_it() {
+    let error =
+        "configuring Terraform AWS Provider: ExpiredToken: The security token included in the request is expired";
+    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+    assert!(simulation.run());
+    simulation.terraform(fails("demo", error));
+    assert!(simulation.run());
+    let (infrastructure, plane) =
+        (status(&simulation, Kind::CaptCluster, "demo"), status(&simulation, Kind::CaptControlPlane, "demo"));
+    let (near, far) = (condition(&infrastructure, "Healthy"), condition(&plane, "Healthy"));
+    assert_eq!(near["reason"], far["reason"], "the same reason");
+    assert!(text(&near["message"]).contains("security token"), "{near:#}");
+    assert!(text(&far["message"]).starts_with("waiting for CAPTCluster/demo"), "{far:#}");
+    assert!(!plane["conditions"].to_string().contains("security token"), "{plane:#}");
+    // Another failure is its own.
+    simulation.terraform(move |workspace| {
+        let other = workspace["metadata"]["name"].as_str().is_some_and(|name| name.contains("eks"));
+        fails("demo", if other { DENIED } else { error })(workspace)
+    });
+    assert!(simulation.run());
+    let plane = status(&simulation, Kind::CaptControlPlane, "demo");
+    assert!(text(&condition(&plane, "Healthy")["message"]).contains("eks:CreateCluster"), "{plane:#}");
+}
+
+#[test]
+fn a_destroy_that_is_blocked_is_explained_on_everything_that_waits_for_it() {
+    const ERROR: &str =
+        "deleting EC2 VPC (vpc-0123): DependencyViolation: The vpc 'vpc-0123' has dependencies and cannot be deleted.";
+    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+    assert!(simulation.run());
+    simulation.api.delete(&key(Kind::Cluster, "demo"), None);
+    let vpc = key(Kind::Workspace(WorkspaceApi::Cluster), "demo-vpc");
+    for _ in 0..60 {
+        simulation.run_capt();
+        simulation.step_core();
+        if !simulation.api.get(&vpc).unwrap()["metadata"]["deletionTimestamp"].is_null() {
+            break;
+        }
+        simulation.step_provider();
+    }
+    simulation.api.edit(&vpc, |workspace| {
+        workspace["status"]["conditions"] = json!([{"type": "Synced", "status": "False", "reason": "ReconcileError",
+            "message": format!("delete failed: cannot destroy Terraform configuration: {ERROR}")}]);
+    });
+    simulation.run_capt();
+    let failure = capt_status::failure::classify(&format!("delete failed: {ERROR}"));
+    for (kind, name, type_) in [(Kind::CaptCluster, "demo", "Deleting"), (Kind::Apply, "demo-vpc", "Deleting")] {
+        let status = status(&simulation, kind, name);
+        let told = condition(&status, type_);
+        assert!(text(&told["message"]).contains(failure.hint), "{told:#}");
+        assert!(text(&told["message"]).contains("dependencies"), "{told:#}");
+    }
+    let infrastructure = status(&simulation, Kind::CaptCluster, "demo");
+    assert_eq!([&infrastructure["state"], &infrastructure["phase"]], ["Deleting", "Deleting"]);
+    assert_eq!(condition(&infrastructure, "Reconciling")["reason"], failure.reason.as_str());
+    assert!(simulation.run(), "and it goes on by itself");
+    assert!(simulation.api.get(&vpc).is_none());
 }

@@ -22,7 +22,7 @@ use crate::{
     meta::{self, Writer},
     object::Kind,
     outputs,
-    plan::{Op, Plan},
+    plan::{EventType, Op, Plan},
     provider::{self, Deletion},
     reasons,
     recovery::{self, Actions},
@@ -302,6 +302,8 @@ fn vpc(
         ]),
         secret: None,
         wait_for: Vec::new(),
+        // Set long before a deletion: that of a namespace hits the apply at the same time.
+        retain: spec.retain_vpc_on_delete,
     };
     let apply = observed.vpc.apply.present().filter(|_| stored.ready || was_ready::vpc(captcluster));
     if let Some(cause) =
@@ -399,7 +401,6 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         let retain = captcluster.spec.retain_vpc_on_delete == Some(true);
         if let (true, Some(apply)) = (retain && observed.vpc.owned, observed.vpc.apply.present())
             && apply.spec.retain_workspace_on_delete != Some(true)
-            && !meta::is_deleting(apply.as_ref())
         {
             let body = json!({"spec": {"retainWorkspaceOnDelete": true}});
             writer.other(
@@ -412,10 +413,16 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         if observed.vpc.delete(&mut writer, "the CAPTCluster is being deleted and no control plane is left") {
             let action = writer.own(Op::JsonPatch { operations }, "the VPC's apply is gone");
             action.unless = vec![observed.vpc.must_be_gone(Kind::CaptCluster, captcluster)];
+            if let (true, Some(id)) = (retain, stored.vpc_id.as_deref()) {
+                let name = observed.vpc.workspace_name();
+                let note = format!("VPC {id} and its Workspace {name} stay: retainVpcOnDelete is set");
+                writer.event(EventType::Normal, reasons::VPC_RETAINED, note);
+            }
             writer.note("the VPC's apply is gone");
             return writer.finish();
         }
-        format!("waiting for {} to be deleted", observed.vpc.key)
+        let stays = if retain { "; its Workspace and the VPC stay: retainVpcOnDelete is set" } else { "" };
+        format!("waiting for {} to be deleted{stays}", observed.vpc.key)
     };
     let deletion = Deletion {
         role: Role::Infrastructure,

@@ -239,6 +239,7 @@ fn kubeconfig<'a>(
             name: observed.eks.key.name.clone(),
             namespace: observed.eks.key.namespace.clone(),
         }],
+        retain: None,
     };
     let kind = Kind::CaptControlPlane;
     let exists = observed.kubeconfig.apply.present().is_some();

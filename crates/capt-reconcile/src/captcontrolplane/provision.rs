@@ -103,6 +103,7 @@ pub(super) fn provision(
             .map(|vpc| WorkspaceReference { name: vpc.key.name.clone(), namespace: vpc.key.namespace.clone() })
             .into_iter()
             .collect(),
+        retain: None,
     };
     let served = stored.ready || was_ready::control_plane(control_plane);
     let unsupported = observed
@@ -127,7 +128,26 @@ pub(super) fn provision(
         }
         ChildProgress::Failing(cause, class) => Found::new(Workspace::Failing(class), cause),
     };
+    let found = match told_elsewhere(observed) {
+        Some(cause) => Found { workspace_cause: cause.clone(), cause, ..found },
+        None => found,
+    };
     Found { unsupported, ..found }
+}
+
+/// Where the VPC fails for the same reason with the same text (credentials that expired, an account that is
+/// suspended), the CAPTCluster tells it, which is nearer to the cause.
+fn told_elsewhere(observed: &Observed) -> Option<Cause> {
+    let (captcluster, vpc) = observed.infrastructure.as_ref()?;
+    let (own, vpc) = (observed.eks.failure()?, vpc.as_ref()?.failure()?);
+    let name = captcluster.present()?.name_any();
+    let is_same = own.reason == vpc.reason && own.message == vpc.message;
+    is_same.then(|| {
+        Cause::new(
+            own.reason.as_str(),
+            format!("waiting for CAPTCluster/{name}, which fails for the same reason and tells it"),
+        )
+    })
 }
 
 /// Whether all that is known says that the control plane was never ready; only then its Workspace may be

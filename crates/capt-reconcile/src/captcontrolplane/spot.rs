@@ -98,6 +98,7 @@ pub(super) fn role(observed: &Observed, cluster: &ClusterView, writer: &mut Writ
             variables: BTreeMap::new(),
             secret: None,
             wait_for: vec![WorkspaceReference { name: check.key.name.clone(), namespace: check.key.namespace.clone() }],
+            retain: None,
         };
         let owner = observed.control_plane.as_ref();
         create.ensure(writer, Kind::CaptControlPlane, owner, &cluster.meta.name, &wanted);
