@@ -91,6 +91,11 @@ examples-status:
     cargo run -q -p capt-status --features k8s-openapi --example k8s_openapi
     cargo test -q -p capt-status --features k8s-openapi --lib condition
 
+# Change the code of a crate in hundreds of ways and see whether its tests notice; `just mutants capt-status -f '**/step.rs'`
+mutants crate *arguments:
+    @command -v cargo-mutants >/dev/null || cargo install --locked cargo-mutants@27.1.0
+    CAPT_SWEEP=97 PROPTEST_CASES=32 cargo mutants -p {{ crate }} --profile mutants --timeout 90 {{ arguments }} -- --lib --tests
+
 # Write anew what the Go libraries say of conditions and objects; needs Go
 go-cases:
     cd crates/capt-status/tests/go && KUBECONFIG=/dev/null go run . ../../src/kstatus/health.lua > ../as_go_does.jsonl

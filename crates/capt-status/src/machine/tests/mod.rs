@@ -18,6 +18,7 @@ use crate::{
 
 mod conditions;
 mod laws;
+mod progress;
 mod search;
 mod space;
 mod sweep;
@@ -236,68 +237,31 @@ fn a_blocked_deletion_stalls_when_it_will_not_pass() {
     assert!(later.stalled && later.at.is_none());
 }
 
-/// Follows a list of facts, a minute apart, and gives the progress after each.
-fn progress_along(facts: &[Facts]) -> Vec<crate::Progress> {
+#[test]
+fn another_failure_of_a_deletion_has_its_own_grace() {
     let limits = Limits::default();
-    let (mut memory, mut shown, mut all) = (Memory::default(), crate::Progress::default(), Vec::new());
-    for (minute, facts) in facts.iter().enumerate() {
-        let now = NOW.plus(Span::from_minutes(i64::try_from(minute).unwrap()));
-        let next = follow(&memory, facts, &limits, now);
-        let change = crate::Operation::Update;
-        let taken = progress::Taken {
-            served_before: memory.served,
-            facts,
-            next: &next,
-            change,
-            timeouts: &limits.timeouts,
-            why: "why",
-        };
-        shown = progress::advance(&shown, taken, now);
-        memory = next.memory;
-        all.push(shown.clone());
+    let denied = Facts { lifecycle: Lifecycle::Deleting(Teardown::Blocked(Class::Permission)), ..complete() };
+    let first = follow(&Memory::default(), &denied, &limits, NOW);
+    let later = first.at.unwrap();
+    for (same_failure, user_changed, stalled) in
+        [(true, false, true), (false, false, false), (true, true, false), (false, true, false)]
+    {
+        let facts = Facts { same_failure, user_changed, ..denied };
+        assert_eq!(follow(&first.memory, &facts, &limits, later).stalled, stalled, "{facts:?}");
     }
-    all
 }
 
 #[test]
-fn progress_counts_milestones_and_remembers_how_operations_ended() {
-    let queued = Facts { infrastructure: Infrastructure::Queued, workspace: Workspace::Queued, ..facts() };
-    let steps = [queued, Facts { workspace: Workspace::Queued, ..facts() }, facts(), complete(), facts(), complete()];
-    let along = progress_along(&steps);
-    let percent: Vec<_> = along.iter().map(|progress| progress.percent_complete).collect();
-    assert_eq!(percent, [20, 40, 60, 100, 60, 100].map(Some));
-    assert_eq!(along[3].milestone.as_deref(), Some("5 of 5"));
-    let history = &along[5].history;
-    let ended: Vec<_> = history.iter().map(|record| (record.operation, record.result)).collect();
-    let succeeded = crate::OperationResult::Succeeded;
-    assert_eq!(ended, [(crate::Operation::Create, succeeded), (crate::Operation::Update, succeeded)]);
-    assert_eq!(along[4].started_at, Some(NOW.plus(Span::from_minutes(4))));
-    assert_eq!(along[1].deadline, Some(NOW.plus(Span::from_minutes(30))), "of the whole creation");
-}
-
-#[test]
-fn the_percentage_never_goes_down_within_one_operation() {
-    let queued = Facts { workspace: Workspace::Queued, ..facts() };
-    let along = progress_along(&[facts(), queued, failing(Class::Transient), facts()]);
-    let percent: Vec<_> = along.iter().filter_map(|progress| progress.percent_complete).collect();
-    assert!(percent.windows(2).all(|pair| pair[0] <= pair[1]), "{percent:?}");
-}
-
-#[test]
-fn the_estimate_is_the_past_of_this_object() {
-    let steps = [facts(), facts(), facts(), complete(), facts(), complete(), facts()];
-    let along = progress_along(&steps);
-    assert_eq!(along[0].estimated_time_remaining, None, "there is no past");
-    assert_eq!(along[6].estimated_time_remaining, Some(Span::from_minutes(1)), "as long as the last update");
-    assert_eq!(along[5].estimated_time_remaining, None, "nothing is in flight");
-}
-
-#[test]
-fn a_failure_is_recorded_once_and_the_history_is_bounded() {
-    let bad = failing(Class::Config);
-    assert_eq!(progress_along(&[bad, bad, bad]).last().unwrap().history.len(), 1);
-    let many: Vec<Facts> = (0..60).map(|step| if step % 2 == 0 { facts() } else { complete() }).collect();
-    assert_eq!(progress_along(&many).last().unwrap().history.len(), 10);
+fn timers_are_called_as_the_spec_calls_them() {
+    let names = [
+        "vpcCreationTimeout",
+        "workspaceReadyTimeout",
+        "vpcReadyTimeout",
+        "controlPlaneTimeout",
+        "secretTimeout",
+        "permissionGrace",
+    ];
+    assert_eq!(Timer::ALL.map(Timer::name), names);
 }
 
 /// Each law of a step by its name, over all combinations and along every reachable life.
