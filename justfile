@@ -26,6 +26,14 @@ demo *arguments: stack
 test:
     cargo test --workspace
 
+# Explore every state of the small worlds; more than a million, 2 minutes
+explore:
+    CAPT_EXPLORE_STATES=all cargo test -p capt-sim --test explore -- --nocapture
+
+# The same with one more held pass or lagging watch in each world: tens of millions, an hour and 8 GiB
+verify:
+    CAPT_EXPLORE_STATES=all CAPT_EXPLORE_MORE=1 cargo test --release -p capt-sim --test explore -- --nocapture --test-threads=1
+
 # Check formatting, lints, documentation, dependencies, boundaries between crates and generated files
 check: fmt-check clippy doc deny boundaries crds-check
 

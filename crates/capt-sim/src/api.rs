@@ -115,6 +115,11 @@ impl Api {
         Response::Object(self.store(key, object))
     }
 
+    /// Puts an object in as it is, resourceVersion and all; no change is told.
+    pub fn restore(&mut self, key: ObjectKey, object: Value) {
+        self.objects.insert(key, object);
+    }
+
     /// PATCH that another controller makes; `edit` changes the object, spec and status alike.
     pub fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) -> Response {
         self.update(key, &Value::Null, |object| {

@@ -151,7 +151,7 @@ pub enum Outcome {
 }
 
 /// Carries out one plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Executor {
     actions: Vec<Action>,
     /// Index of the action in hand.

@@ -116,6 +116,9 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
     }
     let (state, because) = decide(memory, &next, facts, limits, expired, may_pass);
     next.state = Some(state);
+    if state == State::Failed {
+        next.timers.give_up(&limits.timeouts, now);
+    }
     // One that is due and waits for a busy provider waits for an event and not for a time.
     let retry = next.attempts.next.filter(|at| *at > now);
     let at = match state {

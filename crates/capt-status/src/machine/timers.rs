@@ -158,6 +158,15 @@ impl Timers {
         }
     }
 
+    /// Forgets what has not expired: nothing is waited for any more, so no deadline of it may pass.
+    pub(super) fn give_up(&mut self, timeouts: &Timeouts, now: Time) {
+        for timer in Timer::ALL {
+            if !self.is_expired(timer, timeouts, now) {
+                self.set(timer, None);
+            }
+        }
+    }
+
     /// Adds a pause that lasted from `since` until `now` to everything that runs.
     pub fn resume(&mut self, since: Time, now: Time) {
         for running in self.0.iter_mut().flatten() {
@@ -165,9 +174,13 @@ impl Timers {
         }
     }
 
-    /// The first timer that has expired, the grace aside.
+    /// The timer that expired first, the grace aside: one that expires later changes nothing of what is
+    /// told.
     pub fn expired(&self, timeouts: &Timeouts, now: Time) -> Option<Timer> {
-        Timer::ALL.into_iter().find(|timer| *timer != Timer::PermissionGrace && self.is_expired(*timer, timeouts, now))
+        Timer::ALL
+            .into_iter()
+            .filter(|timer| *timer != Timer::PermissionGrace && self.is_expired(*timer, timeouts, now))
+            .min_by_key(|timer| self.get(*timer).map(|running| running.expires_at(timeouts.of(*timer))))
     }
 
     /// Whether `timer` runs and has expired.

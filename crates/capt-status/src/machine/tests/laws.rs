@@ -44,7 +44,8 @@ pub(super) type Law = (&'static str, fn(&Step<'_>) -> Ruling);
 pub(super) const REDUCTION: &str = "P4 what makes no difference makes none";
 
 /// Every law of one step.
-pub(super) const LAWS: [Law; 19] = [
+pub(super) const LAWS: [Law; 20] = [
+    ("P2 rests between its times", rests),
     ("P3 idempotent", idempotent),
     ("P4 time is relative", time_is_relative),
     (REDUCTION, reduction),
@@ -68,6 +69,21 @@ pub(super) const LAWS: [Law; 19] = [
 
 fn settled(facts: &Facts) -> Facts {
     Facts { user_changed: false, same_failure: true, ..*facts }
+}
+
+/// Before the time that it asks for, and forever where it asks for none, nothing changes by itself.
+fn rests(step: &Step<'_>) -> Ruling {
+    const DAY: i64 = 86_400;
+    let Step { memory: _, facts, limits, now, next } = step;
+    let until = next.at.map_or(now.as_unix() + DAY, |at| at.as_unix() - 1);
+    let middle = i64::midpoint(now.as_unix(), until);
+    holds([middle, until].into_iter().filter(|at| *at > now.as_unix()).all(|at| {
+        let later = follow(&next.memory, &settled(facts), limits, Time::from_unix(at));
+        // What is still failed keeps the text that it has.
+        let same_text = later.because == next.because || later.because == Because::StillFailed;
+        (later.memory, later.state, later.stalled, later.act) == (next.memory, next.state, next.stalled, false)
+            && same_text
+    }))
 }
 
 /// The same facts at the same time again change nothing and ask for nothing, and `step` says so.

@@ -283,6 +283,7 @@ macro_rules! step_laws {
 }
 
 step_laws! {
+    p02_nothing_changes_before_its_time: "P2 rests between its times";
     p03_the_same_facts_again_change_nothing: "P3 idempotent";
     p04_only_differences_of_times_count: "P4 time is relative";
     p04_facts_taken_for_equal_lead_to_the_same: "P4 what makes no difference makes none";

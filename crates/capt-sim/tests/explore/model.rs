@@ -1,0 +1,615 @@
+//! Everything that can happen in a state, by the real code: CAPT's passes and its executor, and the
+//! simulator's API server, core and provider. Each is run once for each input that it reads and
+//! looked up ever after.
+
+use std::collections::{BTreeSet, HashMap};
+
+use capt_api::foreign::WorkspaceApi;
+use capt_reconcile::{
+    executor::{Executor, Outcome, Request, Response, Step as Next},
+    object::{Kind, ObjectKey},
+    pass::{self, KINDS, Observation, Settings},
+    world::{Coverage, Read, View, World},
+};
+use capt_sim::{
+    Api, core,
+    provider::{self, Ending, Outputs},
+};
+use capt_status::Time;
+use serde_json::{Value, json};
+
+use crate::{
+    checks::Checks,
+    common,
+    deeds::Deed,
+    state::{self, Lag, State, Terraform},
+    versions::{SLOTS, Slot, VersionId, Versions},
+};
+
+const SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
+
+/// Something that can happen in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A pass over the object, to its end.
+    Pass(Slot),
+    /// A pass over the object that is held up before this request.
+    Hold(Slot, u8),
+    /// The held pass goes on to its end.
+    Resume,
+    /// The held pass is lost: a crash, or a request that failed.
+    Lose,
+    /// Core looks at the Cluster.
+    Core(Slot),
+    /// The provider looks at the Workspace.
+    Provider(Slot),
+    /// The garbage collector finds an object whose owners are gone.
+    Collect(Slot),
+    /// A deed from outside.
+    Deed(u8),
+    /// The watch of the kind of this slot delivers nothing for now.
+    Lag(Slot),
+    /// It delivers everything.
+    CatchUp,
+    /// Time passes.
+    Tick,
+}
+
+/// What a pass reads: the slots of objects, and of lists.
+#[derive(Debug, PartialEq, Eq, Clone)]
+enum Reading {
+    Object(ObjectKey),
+    List(Kind, Option<String>),
+}
+
+/// What a pass decides.
+#[derive(Debug, Clone, Copy)]
+struct Decision {
+    /// Number of its executor; 0 if there is nothing to write.
+    run: u32,
+    next: Option<Time>,
+}
+
+/// What one request does.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    /// The executor after it; 0 if the pass is over.
+    run: u32,
+    write: Option<(Slot, VersionId)>,
+}
+
+/// What passes that read these decided, by what they found.
+type Known = (Vec<Reading>, HashMap<Vec<VersionId>, Decision>);
+
+type Writes = Vec<(Slot, VersionId)>;
+
+/// Which world is explored.
+pub struct Config {
+    pub api: WorkspaceApi,
+    pub files: &'static [&'static str],
+    /// Merged into the objects before they are made.
+    pub edits: Vec<(ObjectKey, Value)>,
+    pub deeds: Vec<Deed>,
+    pub holds: u8,
+    pub lags: u8,
+    pub ticks: u8,
+}
+
+/// The world's laws, and what was looked up so far.
+pub struct Model {
+    pub versions: Versions,
+    pub config: Config,
+    pub checks: Checks,
+    settings: Settings,
+    runs: Vec<(Executor, Slot)>,
+    /// By object and time.
+    passes: HashMap<(Slot, u8), Vec<Known>>,
+    requests: HashMap<(u32, Vec<VersionId>), Done>,
+    cores: HashMap<(u8, Vec<VersionId>), Writes>,
+    providers: HashMap<(u8, u8, u8, VersionId, VersionId), Writes>,
+    /// By number of the deed, which is [`COLLECT`] for the garbage collector.
+    outside: HashMap<(u8, u8, VersionId), VersionId>,
+}
+
+/// Stands for the garbage collector among the deeds.
+const COLLECT: u8 = u8::MAX;
+
+impl Model {
+    pub fn new(config: Config) -> (Self, State) {
+        #[allow(clippy::needless_update)] // what else there is to set stays as it is
+        let settings = Settings { workspace_api: config.api, ..Settings::default() };
+        let mut model = Self {
+            versions: Versions::default(),
+            checks: Checks::default(),
+            settings,
+            // Number 0 is none.
+            runs: Vec::new(),
+            passes: HashMap::new(),
+            requests: HashMap::new(),
+            cores: HashMap::new(),
+            providers: HashMap::new(),
+            outside: HashMap::new(),
+            config,
+        };
+        let mut state = State {
+            live: [0; SLOTS],
+            born: [0; SLOTS],
+            lag: None,
+            held: 0,
+            tick: 0,
+            holds: model.config.holds,
+            lags: model.config.lags,
+            ticks: model.config.ticks,
+            deeds: 0,
+            terraform: [Terraform::default(); SLOTS],
+        };
+        let objects: Vec<Value> = model.config.files.iter().flat_map(|file| common::documents(file)).collect();
+        for mut object in objects {
+            let group = object["apiVersion"].as_str().unwrap().split_once('/').unwrap().0;
+            let kind = Kind::find(group, object["kind"].as_str().unwrap()).unwrap();
+            let key = ObjectKey::new(kind, "default", object["metadata"]["name"].as_str().unwrap());
+            for (edited, edit) in &model.config.edits {
+                if *edited == key {
+                    json_patch::merge(&mut object, edit);
+                }
+            }
+            let slot = model.versions.slot(&key);
+            let mut api = Api::default();
+            api.now = state::time(0);
+            api.create(&key, object);
+            let written = model.changed(&api, &state);
+            model.write(&mut state, &written);
+            assert_ne!(state.live[usize::from(slot)], 0);
+        }
+        (model, state)
+    }
+
+    /// Everything that can happen in `state` and changes it.
+    pub fn steps(&mut self, state: &State) -> Vec<(Step, State)> {
+        let mut next = Vec::new();
+        for slot in self.ours(state) {
+            if let Some(after) = self.run(state, Step::Pass(slot)) {
+                next.push((Step::Pass(slot), after));
+                if state.holds > 0 && state.held == 0 {
+                    for requests in 0..u8::MAX {
+                        let Some(after) = self.run(state, Step::Hold(slot, requests)) else { break };
+                        next.push((Step::Hold(slot, requests), after));
+                    }
+                }
+            }
+        }
+        let mut others: Vec<Step> = vec![Step::Resume, Step::Lose, Step::CatchUp, Step::Tick];
+        for slot in 0..u8::try_from(SLOTS).unwrap() {
+            others.extend([Step::Core(slot), Step::Provider(slot), Step::Collect(slot), Step::Lag(slot)]);
+        }
+        others.extend((0..self.config.deeds.len()).map(|deed| Step::Deed(u8::try_from(deed).unwrap())));
+        next.extend(others.into_iter().filter_map(|step| Some((step, self.run(state, step)?))));
+        next
+    }
+
+    /// What `step` makes of `state`; `None` if it cannot happen or changes nothing.
+    pub fn run(&mut self, state: &State, step: Step) -> Option<State> {
+        let mut after = state.clone();
+        match step {
+            Step::Pass(slot) => {
+                let Decision { run, next: _ } = self.decide(state, slot, state.tick)?;
+                self.execute(&mut after, run, None);
+            }
+            Step::Hold(slot, requests) => {
+                let Decision { run, next: _ } = self.decide(state, slot, state.tick)?;
+                after.holds -= 1;
+                after.held = self.execute(&mut after, run, Some(requests))?;
+            }
+            Step::Resume => {
+                if after.held == 0 {
+                    return None;
+                }
+                let run = std::mem::take(&mut after.held);
+                self.execute(&mut after, run, None);
+            }
+            Step::Lose => {
+                if after.held == 0 {
+                    return None;
+                }
+                after.held = 0;
+            }
+            Step::Core(slot) => {
+                let writes = self.core(state, slot)?;
+                self.write(&mut after, &writes);
+            }
+            Step::Provider(slot) => self.provider(&mut after, slot)?,
+            Step::Collect(slot) => {
+                if !self.is_orphan(state, slot) {
+                    return None;
+                }
+                let key = self.versions.key(slot).clone();
+                self.outside(&mut after, COLLECT, &Deed::Delete(key))?;
+            }
+            Step::Deed(deed) => {
+                let index = usize::from(deed);
+                if state.did(index) {
+                    return None;
+                }
+                after.deeds |= 1 << deed;
+                let what = self.config.deeds[index].clone();
+                self.outside(&mut after, deed, &what)?;
+            }
+            Step::Lag(slot) => {
+                let first = self.versions.slots().find(|(_, key)| key.kind == self.kind_of(slot).unwrap_or(key.kind));
+                if after.lag.is_some() || after.lags == 0 || first.map(|(first, _)| first) != Some(slot) {
+                    return None;
+                }
+                after.lags -= 1;
+                after.lag = Some(Box::new(Lag { kind_of: slot, cached: state.live }));
+            }
+            Step::CatchUp => {
+                after.lag.take()?;
+            }
+            Step::Tick => {
+                after.ticks = after.ticks.checked_sub(1)?;
+                after.tick += 1;
+            }
+        }
+        (after != *state).then_some(after)
+    }
+
+    /// When the passes ask to be run again, the earliest.
+    pub fn wake(&mut self, state: &State) -> Option<Time> {
+        let now = state::time(state.tick);
+        let slots = self.ours(state);
+        slots.into_iter().filter_map(|slot| self.look(state, slot, state.tick).next).filter(|at| *at > now).min()
+    }
+
+    /// The first request that a pass over `slot` would make if it were run at `tick`, as text; empty if
+    /// there is none.
+    pub fn would_write(&mut self, state: &State, slot: Slot, tick: u8) -> String {
+        let Some(decision) = self.decide(state, slot, tick) else { return String::new() };
+        format!("{:?}", self.runs[decision.run as usize - 1].0.next())
+    }
+
+    /// The objects that have passes.
+    pub fn ours(&self, state: &State) -> Vec<Slot> {
+        let slots = self.versions.slots();
+        slots
+            .filter(|(slot, key)| KINDS.contains(&key.kind) && self.cached(state, *slot) != 0)
+            .map(|(slot, _)| slot)
+            .collect()
+    }
+
+    /// The object in `slot`, as it is.
+    pub fn object(&self, state: &State, slot: Slot) -> Option<&Value> {
+        match state.live[usize::from(slot)] {
+            0 => None,
+            id => Some(&self.versions.get(id).value),
+        }
+    }
+
+    fn kind_of(&self, slot: Slot) -> Option<Kind> {
+        self.versions.slots().find(|(known, _)| *known == slot).map(|(_, key)| key.kind)
+    }
+
+    fn cached(&self, state: &State, slot: Slot) -> VersionId {
+        state.cached(slot, |slot| match &state.lag {
+            Some(lag) => self.versions.key(slot).kind == self.versions.key(lag.kind_of).kind,
+            None => false,
+        })
+    }
+
+    fn decide(&mut self, state: &State, slot: Slot, tick: u8) -> Option<Decision> {
+        if usize::from(slot) >= SLOTS || self.cached(state, slot) == 0 {
+            return None;
+        }
+        Some(self.look(state, slot, tick)).filter(|decision| decision.run != 0)
+    }
+
+    /// What a pass over `slot` decides on what the caches show.
+    fn look(&mut self, state: &State, slot: Slot, tick: u8) -> Decision {
+        let known = self.passes.get(&(slot, tick)).into_iter().flatten();
+        for (readings, decisions) in known {
+            if let Some(decision) = decisions.get(&self.values(state, readings)) {
+                return *decision;
+            }
+        }
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            world.set_coverage(kind, Coverage::Cached);
+        }
+        for (slot, key) in self.versions.slots() {
+            let id = self.cached(state, slot);
+            if id != 0 {
+                world.watched(key.clone(), u64::from(id), self.versions.get(id).object.clone());
+            }
+        }
+        let view = View::new(&world);
+        let key = self.versions.key(slot).clone();
+        let observation = pass::observe(&view, &key, self.settings);
+        let reads: BTreeSet<Read> = view.into_reads();
+        let decision = match observation {
+            Observation::Complete(observed) => {
+                let plan = pass::plan(&observed, state::time(tick));
+                let run = if plan.actions.is_empty() { 0 } else { self.add_run(Executor::new(&plan), slot) };
+                Decision { run, next: plan.next }
+            }
+            Observation::Gone => Decision { run: 0, next: None },
+            Observation::Malformed(reason) => panic!("{key} does not parse: {reason}"),
+        };
+        let readings: Vec<Reading> = reads
+            .into_iter()
+            .map(|read| match read {
+                Read::Object(key) => Reading::Object(key),
+                Read::List(kind, namespace) => Reading::List(kind, namespace),
+            })
+            .collect();
+        let values = self.values(state, &readings);
+        let known = self.passes.entry((slot, tick)).or_default();
+        if let Some((_, decisions)) = known.iter_mut().find(|(known, _)| *known == readings) {
+            decisions.insert(values, decision);
+        } else {
+            known.push((readings, HashMap::from([(values, decision)])));
+        }
+        decision
+    }
+
+    fn values(&self, state: &State, readings: &[Reading]) -> Vec<VersionId> {
+        let mut values = Vec::with_capacity(readings.len());
+        for reading in readings {
+            match reading {
+                Reading::Object(key) => {
+                    values.push(self.versions.known_slot(key).map_or(0, |slot| self.cached(state, slot)));
+                }
+                Reading::List(kind, namespace) => {
+                    let slots = self.versions.slots_of(*kind, namespace.as_deref());
+                    values.extend(slots.into_iter().map(|slot| self.cached(state, slot)).filter(|id| *id != 0));
+                    values.push(VersionId::MAX);
+                }
+            }
+        }
+        values
+    }
+
+    fn add_run(&mut self, executor: Executor, slot: Slot) -> u32 {
+        self.runs.push((executor, slot));
+        u32::try_from(self.runs.len()).unwrap()
+    }
+
+    /// Carries out `run` in `state`, up to a number of requests; the run that is left then, `None` if it
+    /// is over before.
+    fn execute(&mut self, state: &mut State, mut run: u32, limit: Option<u8>) -> Option<u32> {
+        let mut requests = 0;
+        loop {
+            if limit == Some(requests) {
+                return Some(run);
+            }
+            let Done { run: next, write } = self.request(state, run);
+            if let Some((slot, id)) = write {
+                self.checks.written_by_capt(
+                    &self.versions,
+                    self.runs[run as usize - 1].1,
+                    slot,
+                    state.live[usize::from(slot)],
+                    id,
+                );
+                self.write(state, &[(slot, id)]);
+                // The answer to an own write goes into the cache at once.
+                if let Some(lag) = &mut state.lag
+                    && self.versions.key(slot).kind == self.versions.key(lag.kind_of).kind
+                    && id != 0
+                {
+                    lag.cached[usize::from(slot)] = id;
+                }
+            }
+            if next == 0 {
+                return None;
+            }
+            run = next;
+            requests += 1;
+        }
+    }
+
+    fn request(&mut self, state: &State, run: u32) -> Done {
+        let (executor, slot) = &self.runs[run as usize - 1];
+        let slot = *slot;
+        let request = match executor.next() {
+            Next::Send(request) => request,
+            Next::Done(_) => return Done { run: 0, write: None },
+        };
+        let (concerned, born) = match &request {
+            Request::List { kind, selector: _ } => (self.versions.slots_of(*kind, None), 0),
+            Request::Create { target, body: _ } => {
+                let slot = self.versions.slot(target);
+                (vec![slot], state.born[usize::from(slot)])
+            }
+            Request::MergePatch { target, .. }
+            | Request::JsonPatch { target, .. }
+            | Request::ApplyStatus { target, .. }
+            | Request::Delete { target, .. }
+            | Request::Get { target } => (vec![self.versions.slot(target)], 0),
+        };
+        let mut values: Vec<VersionId> = vec![u32::from(state.tick), u32::from(born)];
+        values.extend(concerned.iter().map(|slot| state.live[usize::from(*slot)]));
+        if let Some(done) = self.requests.get(&(run, values.clone())) {
+            return *done;
+        }
+        let mut executor = executor.clone();
+        let mut api = self.api(state, &concerned);
+        let mut response = api.respond(&request);
+        let written = self.changed(&api, state);
+        if let (Response::Object(object), Some((_, id))) = (&mut response, written.first())
+            && *id != 0
+        {
+            *object = self.versions.get(*id).value.clone();
+        }
+        self.checks.answered(&request, &response);
+        executor.answer(response);
+        let run_after = match executor.next() {
+            Next::Send(_) => self.add_run(executor, slot),
+            Next::Done(outcome) => {
+                self.checks.ended(&outcome);
+                assert!(
+                    !matches!(outcome, Outcome::Rejected { .. } | Outcome::NoAnswer { .. }),
+                    "{outcome:?} to {request:?}"
+                );
+                0
+            }
+        };
+        let done = Done { run: run_after, write: written.first().copied() };
+        self.requests.insert((run, values), done);
+        done
+    }
+
+    /// An API server with the objects in `slots` and nothing else.
+    fn api(&self, state: &State, slots: &[Slot]) -> Api {
+        let mut api = Api::default();
+        api.now = state::time(state.tick);
+        for slot in slots {
+            if let Some(object) = self.object(state, *slot) {
+                api.restore(self.versions.key(*slot).clone(), object.clone());
+            }
+        }
+        api
+    }
+
+    /// What was written to `api`, last content of each object.
+    fn changed(&mut self, api: &Api, state: &State) -> Writes {
+        let mut writes = Writes::new();
+        for change in api.changes(0) {
+            let slot = self.versions.slot(&change.key);
+            let id = match &change.object {
+                None => 0,
+                Some(object) => {
+                    let mut object = object.clone();
+                    if self.object(state, slot).is_none() {
+                        let born = state.born[usize::from(slot)] + 1;
+                        object["metadata"]["uid"] = json!(format!("{}#{born}", change.key));
+                    }
+                    self.versions.intern(&change.key, object)
+                }
+            };
+            writes.retain(|(written, _)| *written != slot);
+            if id != state.live[usize::from(slot)] {
+                writes.push((slot, id));
+            }
+        }
+        writes
+    }
+
+    fn write(&mut self, state: &mut State, writes: &[(Slot, VersionId)]) {
+        for (slot, id) in writes {
+            let index = usize::from(*slot);
+            if state.live[index] == 0 {
+                state.born[index] += 1;
+            }
+            self.checks.written(&self.versions, *slot, state.live[index], *id);
+            state.live[index] = *id;
+        }
+    }
+
+    fn core(&mut self, state: &State, slot: Slot) -> Option<Writes> {
+        if self.kind_of(slot) != Some(Kind::Cluster) || state.live[usize::from(slot)] == 0 {
+            return None;
+        }
+        let slots: Vec<Slot> = [Kind::Cluster, Kind::CaptCluster, Kind::CaptControlPlane]
+            .into_iter()
+            .flat_map(|kind| self.versions.slots_of(kind, None))
+            .collect();
+        let values = slots.iter().map(|slot| state.live[usize::from(*slot)]).collect();
+        let memo = (state.tick, values);
+        if let Some(writes) = self.cores.get(&memo) {
+            return Some(writes.clone());
+        }
+        let mut api = self.api(state, &slots);
+        core::step(&mut api);
+        let writes = self.changed(&api, state);
+        self.cores.insert(memo, writes.clone());
+        Some(writes)
+    }
+
+    /// How runs of Terraform for the Workspace end now, as a number.
+    fn ending(&self, state: &State, workspace: &str) -> (u8, Ending) {
+        for (index, deed) in self.config.deeds.iter().enumerate() {
+            match deed {
+                Deed::Fail(name, text) | Deed::FailForGood(name, text) if name == workspace && state.did(index) => {
+                    return (u8::try_from(index + 1).unwrap(), Ending::Failure((*text).to_owned()));
+                }
+                Deed::Fail(..) | Deed::FailForGood(..) | Deed::Delete(_) | Deed::Edit(..) => {}
+            }
+        }
+        (0, Ending::Success)
+    }
+
+    fn provider(&mut self, state: &mut State, slot: Slot) -> Option<()> {
+        let Some(Kind::Workspace(_)) = self.kind_of(slot) else { return None };
+        let workspace = self.object(state, slot)?.clone();
+        let key = self.versions.key(slot).clone();
+        let reference = &workspace["spec"]["writeConnectionSecretToRef"];
+        let namespace = reference["namespace"].as_str().or(key.namespace.as_deref()).unwrap_or_default();
+        let secret = ObjectKey::new(Kind::Secret, namespace, reference["name"].as_str().unwrap_or("-"));
+        let secret = self.versions.slot(&secret);
+        let (number, ending) = self.ending(state, &key.name);
+        let of = |slot: Slot| state.live[usize::from(slot)];
+        let memo = (state.tick, number, state.born[usize::from(secret)], of(slot), of(secret));
+        let writes = if let Some(writes) = self.providers.get(&memo) {
+            writes.clone()
+        } else {
+            let mut api = self.api(state, &[slot, secret]);
+            let terraform = |workspace: &Value| Outputs { result: ending.clone(), ..common::terraform(workspace) };
+            provider::step(&mut api, &terraform);
+            let writes = self.changed(&api, state);
+            self.providers.insert(memo, writes.clone());
+            writes
+        };
+        let terraform = &mut state.terraform[usize::from(slot)];
+        for (written, id) in &writes {
+            if *written != slot {
+                continue;
+            }
+            if *id == 0 {
+                terraform.destroyed += u8::from(terraform.exists);
+                terraform.exists = false;
+            } else if !self.versions.get(*id).value["metadata"]["annotations"][SUCCEEDED].is_null() && !terraform.exists
+            {
+                terraform.exists = true;
+                terraform.created += 1;
+            }
+        }
+        self.write(state, &writes);
+        Some(())
+    }
+
+    fn is_orphan(&self, state: &State, slot: Slot) -> bool {
+        let id = match state.live.get(usize::from(slot)) {
+            None | Some(0) => return false,
+            Some(id) => *id,
+        };
+        let owners = &self.versions.get(id).owners;
+        let lives = |uid: &String| state.live.iter().any(|id| *id != 0 && self.versions.get(*id).uid == *uid);
+        !owners.is_empty() && !owners.iter().any(lives)
+    }
+
+    /// What somebody else does to an object; `None` if it is not there.
+    fn outside(&mut self, state: &mut State, number: u8, deed: &Deed) -> Option<()> {
+        let key = match deed {
+            Deed::Delete(key) | Deed::Edit(key, _) => key,
+            Deed::Fail(..) | Deed::FailForGood(..) => return Some(()),
+        };
+        let slot = self.versions.known_slot(key)?;
+        self.object(state, slot)?;
+        let memo = (number, state.tick, state.live[usize::from(slot)]);
+        let id = if let Some(id) = self.outside.get(&memo) {
+            *id
+        } else {
+            let mut api = self.api(state, &[slot]);
+            match deed {
+                Deed::Delete(key) => api.delete(key, None),
+                Deed::Edit(key, edit) => api.respond(&Request::MergePatch { target: key.clone(), body: edit.clone() }),
+                Deed::Fail(..) | Deed::FailForGood(..) => return Some(()),
+            };
+            let written = self.changed(&api, state);
+            let id = written.first().map_or(state.live[usize::from(slot)], |(_, id)| *id);
+            self.outside.insert(memo, id);
+            id
+        };
+        self.write(state, &[(slot, id)]);
+        Some(())
+    }
+}
