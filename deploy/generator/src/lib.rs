@@ -9,6 +9,7 @@
 //! It must not decide what the operator may do (the roles do) nor what its flags mean (its command
 //! line does); it puts them where installers look. `just deploy` writes [`files`].
 
+pub mod argocd;
 pub mod chart;
 pub mod cluster_templates;
 pub mod clusterctl;
@@ -117,6 +118,7 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
         ("deploy/chart/values.yaml".to_owned(), chart::values()?),
         ("deploy/chart/values.schema.json".to_owned(), chart::schema()?),
     ]);
+    files.insert("deploy/argocd/argocd-cm.yaml".to_owned(), argocd::config_map()?);
     for (file, text) in [
         ("alerts.yaml", monitoring::rules()?),
         ("prometheus-rule.yaml", monitoring::prometheus_rule()?),
