@@ -54,6 +54,13 @@ impl State {
     ];
 
     /// What `status.phase` says in this state.
+    ///
+    /// ```
+    /// use capt_status::{Phase, State};
+    ///
+    /// assert_eq!(State::Degraded.phase(), Phase::Ready);
+    /// assert!(!State::Ready.successors().contains(&State::Failed));
+    /// ```
     pub const fn phase(self) -> Phase {
         match self {
             Self::Pending | Self::Validating | Self::Provisioning | Self::Configuring | Self::Recovering => {

@@ -135,6 +135,22 @@ pub fn follow(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Nex
 }
 
 /// What follows, or `None` if nothing changed and nothing is to be done.
+///
+/// ```
+/// use capt_status::{Class, State, Time, machine::*};
+///
+/// let facts = Facts {
+///     role: Role::ControlPlane, lifecycle: Lifecycle::Active, owner: Owner::Known, inputs: Inputs::Valid,
+///     infrastructure: Infrastructure::Ready, workspace: Workspace::Failing(Class::Transient), busy: false,
+///     configuration: Configuration::Incomplete, checks: Checks::Passing, same_failure: false, user_changed: false,
+/// };
+/// let (limits, now) = (Limits::default(), Time::from_unix(0));
+/// let next = step(&Memory::default(), &facts, &limits, now).ok_or("something follows")?;
+/// assert_eq!((next.state, next.at), (State::Recovering, Some(Time::from_unix(30))));
+/// // Looking again before that time says nothing.
+/// assert_eq!(step(&next.memory, &facts, &limits, Time::from_unix(29)), None);
+/// # Ok::<(), &str>(())
+/// ```
 pub fn step(memory: &Memory, facts: &Facts, limits: &Limits, now: Time) -> Option<Next> {
     let next = follow(memory, facts, limits, now);
     (next.memory != *memory || next.act).then_some(next)
