@@ -38,6 +38,35 @@ pub enum Command {
     Classify(ClassifyArgs),
     /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
     Crds,
+    /// Starts API server, Cluster API core, Terraform provider and CAPT in this process, to play with.
+    ///
+    /// Everything but CAPT is a model, time runs faster, and nothing is kept.
+    #[cfg(feature = "sandbox")]
+    Sandbox(SandboxArgs),
+}
+
+/// Flags of `sandbox`.
+#[cfg(feature = "sandbox")]
+#[derive(Debug, Args)]
+pub struct SandboxArgs {
+    /// Address of the API server; others than the loopback let everybody in.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: std::net::SocketAddr,
+    /// How much faster time runs: at 60 a minute takes a second.
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub speed: std::num::NonZeroU32,
+    /// Play a cluster's whole life, tell it, and end.
+    #[arg(long)]
+    pub demo: bool,
+    /// Where to write the kubeconfig [default: a file in the directory for temporary files].
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// API in which new Workspaces are made; `auto` is the cluster-scoped one.
+    #[arg(long, value_name = "API", value_enum, default_value_t)]
+    pub workspace_api: WorkspaceApiChoice,
+    /// What to log, on standard error.
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
+    pub log_level: String,
 }
 
 /// Flags of `run`.

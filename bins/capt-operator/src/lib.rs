@@ -24,6 +24,8 @@ pub mod plan_command;
 pub mod queue;
 pub mod requests;
 pub mod run;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod scheduler;
 pub mod served_changes;
 pub mod text;
@@ -74,6 +76,10 @@ pub enum Error {
     /// Of `run`.
     #[error(transparent)]
     Run(#[from] run::Error),
+    /// Of `sandbox`.
+    #[cfg(feature = "sandbox")]
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::Error),
 }
 
 impl Error {
@@ -83,6 +89,10 @@ impl Error {
             Self::Plan(plan_command::Error::Output(error))
             | Self::Classify(classify::Error::Output(error))
             | Self::Crds(crds::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(sandbox::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(_) => false,
             Self::Plan(_) | Self::Classify(_) | Self::Crds(_) | Self::Run(_) => false,
         }
     }
@@ -105,6 +115,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox(args) => sandbox::command(&args, io).map(|()| OK).map_err(Error::from),
     };
     match result {
         Ok(code) => code,

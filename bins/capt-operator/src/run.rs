@@ -61,6 +61,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Tells the time.
     pub clock: Clock,
+    /// How many times faster that clock runs than ours; 1 everywhere but in a sandbox.
+    pub pace: u32,
 }
 
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
@@ -82,6 +84,7 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
             concurrency: args.concurrency.get(),
             timeout: args.write_timeout,
             clock: system_clock,
+            pace: 1,
         };
         run(&connection, &options, shutdown).await;
         Ok(())
@@ -153,6 +156,7 @@ async fn session(
         requests: Requests::new(client.clone(), options.timeout, served.cluster_version()),
         events: Events::new(client.clone(), options.timeout),
         clock: options.clock,
+        pace: options.pace,
     };
     // Dropped, and with it every watch ended, when this function returns.
     let mut watching = JoinSet::new();

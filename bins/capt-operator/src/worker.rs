@@ -35,6 +35,8 @@ pub struct Worker {
     pub events: Events,
     /// Tells the time.
     pub clock: Clock,
+    /// How many times faster the clock runs than ours.
+    pub pace: u32,
 }
 
 impl Worker {
@@ -47,7 +49,7 @@ impl Worker {
             // Reported when it was read; an event on it starts the next pass.
             Observation::Malformed(_) => return Verdict::Settled { next: None },
         };
-        let next = plan.next.map(|at| until(now, at));
+        let next = plan.next.map(|at| until(now, at) / self.pace.max(1));
         if plan.actions.is_empty() {
             tracing::debug!(%object, state = state(&plan), note = plan.note, "nothing to write");
             self.publish(&plan).await;
@@ -215,6 +217,7 @@ mod tests {
             requests: Requests::new(server.client(), timeout, "v1beta2"),
             events: Events::new(server.client(), timeout),
             clock: || Time::from_unix(1_767_225_600),
+            pace: 1,
         };
         (worker, server)
     }

@@ -9,19 +9,55 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 
+/// The objects that core reads and writes, wherever they are kept.
+pub trait Objects {
+    /// Where the objects of `kind` are.
+    fn keys(&self, kind: Kind) -> Vec<ObjectKey>;
+    /// The object at `key`.
+    fn get(&self, key: &ObjectKey) -> Option<&Value>;
+    /// Changes an object, spec and status alike.
+    fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value));
+    /// Deletes an object.
+    fn delete(&mut self, key: &ObjectKey);
+    /// A number that grows with each write.
+    fn writes(&self) -> u64;
+}
+
+impl Objects for Api {
+    fn keys(&self, kind: Kind) -> Vec<ObjectKey> {
+        Self::keys(self).filter(|key| key.kind == kind).cloned().collect()
+    }
+
+    fn get(&self, key: &ObjectKey) -> Option<&Value> {
+        Self::get(self, key)
+    }
+
+    fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) {
+        Self::edit(self, key, edit);
+    }
+
+    fn delete(&mut self, key: &ObjectKey) {
+        Self::delete(self, key, None);
+    }
+
+    fn writes(&self) -> u64 {
+        self.changes(0).len() as u64
+    }
+}
+
 const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 
 /// One pass of core over every Cluster; true if something was written.
-pub fn step(api: &mut Api) -> bool {
-    let clusters: Vec<ObjectKey> = api.keys().filter(|key| key.kind == Kind::Cluster).cloned().collect();
-    let before = api.changes(0).len();
+pub fn step(api: &mut impl Objects) -> bool {
+    let clusters = api.keys(Kind::Cluster);
+    let before = api.writes();
     for cluster in clusters {
         reconcile(api, &cluster);
     }
-    api.changes(0).len() != before
+    api.writes() != before
 }
 
-fn reconcile(api: &mut Api, key: &ObjectKey) {
+fn reconcile(api: &mut impl Objects, key: &ObjectKey) {
     let Some(cluster) = api.get(key).cloned() else { return };
     if cluster["spec"]["paused"] == true {
         return;
@@ -31,7 +67,7 @@ fn reconcile(api: &mut Api, key: &ObjectKey) {
     if !cluster["metadata"]["deletionTimestamp"].is_null() {
         for referenced in [control_plane, infrastructure].into_iter().flatten() {
             if api.get(&referenced).is_some() {
-                api.delete(&referenced, None);
+                api.delete(&referenced);
                 return;
             }
         }
@@ -55,7 +91,7 @@ fn referenced(cluster: &ObjectKey, reference: &Value) -> Option<ObjectKey> {
     Some(ObjectKey::new(kind, cluster.namespace.as_deref()?, reference["name"].as_str()?))
 }
 
-fn adopt(api: &mut Api, key: &ObjectKey, cluster: &Value) {
+fn adopt(api: &mut impl Objects, key: &ObjectKey, cluster: &Value) {
     let metadata = &cluster["metadata"];
     let reference = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": metadata["name"], "uid": metadata["uid"]});
     api.edit(key, |object| {

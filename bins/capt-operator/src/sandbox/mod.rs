@@ -1,0 +1,207 @@
+//! `sandbox`: API server, Cluster API core, provider-terraform and this operator in one process.
+//!
+//! ```text
+//! kubectl --HTTP--> listener -> capt_sim::Service <- models of core, provider, garbage collector
+//!                                      ^
+//!                                      +-- the operator of `run`, unchanged
+//! ```
+//!
+//! The models of everything but the operator are capt-sim's. Their time runs faster than ours, and the
+//! operator's clock with it. Nothing is kept and nothing outside this process is touched.
+
+mod clock;
+mod demo;
+mod files;
+mod listener;
+
+use std::{
+    future::Future,
+    io::{self, Write},
+    net::SocketAddr,
+    path::PathBuf,
+    time::Duration,
+};
+
+use capt_sim::{
+    core, definitions,
+    service::Service,
+    terraform,
+    world::{self, provider::Provider},
+};
+use kube::Client;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    task::JoinSet,
+    time::sleep,
+};
+
+use crate::{
+    Io,
+    cli::{LogFormat, SandboxArgs, WorkspaceApiChoice},
+    connection::Connection,
+    logging,
+    run::{self, Options},
+};
+
+/// How often the models look whether a run of Terraform is over.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why the sandbox does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No log.
+    #[error(transparent)]
+    Logging(#[from] logging::Error),
+    /// The modelled world cannot be set up.
+    #[error(transparent)]
+    World(#[from] definitions::Error),
+    /// An example that this program carries is refused.
+    #[error("an example is refused: {0}")]
+    Example(String),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}; choose another one with --listen")]
+    Listen {
+        /// Which address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kubeconfig cannot be written.
+    #[error("cannot write the kubeconfig {path}: {source}; choose another place with --kubeconfig")]
+    Kubeconfig {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The demonstration did not come to its end.
+    #[error("the demonstration is stuck: {0}")]
+    Stuck(String),
+    /// The operating system refuses.
+    #[error("cannot start: {0}")]
+    System(io::Error),
+    /// The output is closed or full.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// The command; ends with a signal, or with the end of the demonstration.
+pub fn command(args: &SandboxArgs, io: &mut Io<'_>) -> Result<(), Error> {
+    logging::start(LogFormat::Text, &args.log_level)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Error::System)?;
+    runtime.block_on(sandbox(args, io.stdout))
+}
+
+async fn sandbox(args: &SandboxArgs, out: &mut dyn Write) -> Result<(), Error> {
+    let world = World::start(args).await?;
+    let address = world.address;
+    if args.demo {
+        return demo::play(&world.service, args.speed.get(), out).await;
+    }
+    let path = args
+        .kubeconfig
+        .clone()
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("capt-sandbox-{}.kubeconfig", address.port())));
+    std::fs::write(&path, listener::kubeconfig(address))
+        .map_err(|source| Error::Kubeconfig { path: path.clone(), source })?;
+    writeln!(out, "A sandbox: API server, Cluster API core, provider-terraform and CAPT, all in this process.")?;
+    writeln!(
+        out,
+        "Nothing outside is touched, and nothing is kept when it ends. A minute here is {}.",
+        pace(args.speed.get())
+    )?;
+    if !address.ip().is_loopback() {
+        writeln!(out, "Others can reach {address} and do in it what they like: it asks nobody who he is.")?;
+    }
+    writeln!(out, "\n    export KUBECONFIG={}\n", path.display())?;
+    writeln!(out, "The templates of examples/ are there. Next:\n")?;
+    writeln!(out, "    kubectl apply -f examples/cluster.yaml && kubectl get captcontrolplane -w")?;
+    writeln!(out, "    kubectl annotate workspace demo-vpc {}='Error: VpcLimitExceeded'\n", world::faults::FAIL)?;
+    writeln!(out, "Ctrl-C ends it.")?;
+    out.flush()?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::System)?;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    // Gone with everything else; that it is not there any more is as good.
+    let _ = std::fs::remove_file(&path);
+    Ok(())
+}
+
+/// What a minute of the world is in ours.
+fn pace(speed: u32) -> String {
+    format!("{} ms", 60_000 / u64::from(speed.max(1)))
+}
+
+/// A running sandbox. Dropping it ends everything in it.
+pub struct World {
+    /// The API server.
+    pub service: Service,
+    /// Where it listens.
+    pub address: SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+impl World {
+    /// Starts everything; the templates of the examples are there when it returns.
+    pub async fn start(args: &SandboxArgs) -> Result<Self, Error> {
+        clock::start(args.speed.get());
+        let now = clock::now();
+        let models_world = world::World::new(definitions::server(now)?, now);
+        let service = Service::new(models_world, std::sync::Arc::new(clock::now));
+        files::install(&service, files::TEMPLATES).await.map_err(Error::Example)?;
+        let listener =
+            TcpListener::bind(args.listen).await.map_err(|source| Error::Listen { address: args.listen, source })?;
+        let address = listener.local_addr().map_err(Error::System)?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listener::serve(listener, service.clone()));
+        tasks.spawn(models(service.clone()));
+        tasks.spawn(operator(service.clone(), args.speed.get(), args.workspace_api));
+        Ok(Self { service, address, _tasks: tasks })
+    }
+}
+
+/// Core, provider and garbage collector: each looks again when something changed or time went by.
+async fn models(service: Service) {
+    let mut provider = Provider::new(terraform::guess);
+    let mut changes = service.changes();
+    loop {
+        changes.mark_unchanged();
+        let wrote = service.with(|world| {
+            let by_core = core::step(world);
+            let by_provider = provider.step(world);
+            by_core | by_provider | world.collect()
+        });
+        if !wrote {
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = sleep(TICK) => {}
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice) -> impl Future<Output = ()> {
+    let client = Client::new(
+        tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let service = service.clone();
+            async move { Ok::<_, std::convert::Infallible>(service.respond(request).await) }
+        }),
+        "default",
+    );
+    async move {
+        let connection = Connection { client, address: "the sandbox".to_owned() };
+        let options = Options {
+            namespace: None,
+            workspace_api,
+            concurrency: 8,
+            timeout: Duration::from_secs(10),
+            clock: clock::now,
+            pace: speed,
+        };
+        run::run(&connection, &options, std::future::pending()).await;
+    }
+}

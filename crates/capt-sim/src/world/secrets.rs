@@ -1,0 +1,46 @@
+//! The connection Secret of a Workspace, as the provider keeps it.
+
+use std::collections::BTreeMap;
+
+use capt_api::foreign::SecretBytes;
+use capt_reconcile::object::ObjectKey;
+use serde_json::{Value, json};
+
+use super::{
+    World, faults,
+    provider::{Outputs, connection_secret},
+};
+
+/// Writes the Secret; values are added and never removed. The Secret of somebody else stays as it is.
+pub(super) fn publish(world: &mut World, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
+    let Some(secret) = connection_secret(key, workspace).filter(|_| !faults::loses_secret(workspace)) else { return };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut data: BTreeMap<String, String> =
+        outputs.plain.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+    data.extend(outputs.sensitive.clone());
+    let encoded: BTreeMap<String, String> =
+        data.into_iter().map(|(name, value)| (name, SecretBytes::new(value.into_bytes()).to_base64())).collect();
+    if world.get(&secret).is_none() {
+        let owner = json!({"apiVersion": key.kind.api_version(), "kind": "Workspace", "name": key.name,
+            "uid": workspace["metadata"]["uid"], "controller": true});
+        let body = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1",
+            "metadata": {"namespace": secret.namespace, "name": secret.name, "ownerReferences": [owner]},
+        });
+        world.create(&secret, body);
+    }
+    if !encoded.is_empty() {
+        world.edit(&secret, |object| {
+            for (name, value) in encoded {
+                object["data"][name] = json!(value);
+            }
+        });
+    }
+}
+
+/// Takes the Secret away, as a person might.
+pub(super) fn lose(world: &mut World, key: &ObjectKey, workspace: &Value) {
+    if let Some(secret) = connection_secret(key, workspace).filter(|secret| world.get(secret).is_some()) {
+        world.delete(&secret);
+    }
+}
