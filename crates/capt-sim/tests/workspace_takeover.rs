@@ -278,6 +278,26 @@ fn one_of_unknown_origin_is_taken_over_by_the_users_word_alone() {
     assert_rest(&mut simulation);
 }
 
+/// A release that cannot be carried out yet stays good for the difference that was shown, and no other.
+#[test]
+fn a_release_of_a_paused_workspace_is_no_release_of_what_changes_meanwhile() {
+    let mut simulation = from_go(&rendered("# an old module"));
+    annotate(&mut simulation, &workspace(), "crossplane.io/paused", "true");
+    let mut elsewhere = from_go(&rendered("# an old module"));
+    assert!(elsewhere.run());
+    let hash = pending_hash(&elsewhere);
+    annotate(&mut simulation, &key(Kind::Apply, APPLY), RELEASE, &hash);
+    assert!(simulation.run());
+    assert_eq!(spec_writes(&simulation), [json!(null); 0], "somebody paused it");
+    edit_template(&mut simulation, "# edited meanwhile");
+    simulation.api.edit(&workspace(), |workspace| {
+        workspace["metadata"]["annotations"].as_object_mut().unwrap().remove("crossplane.io/paused");
+    });
+    assert!(simulation.run());
+    assert_eq!(spec_writes(&simulation), [json!(null); 0], "released was another difference");
+    assert_eq!(shown(&simulation, "PendingTakeoverChanges"), "True SpecDiffers");
+}
+
 #[test]
 fn two_that_are_told_to_take_the_same_one_do_not_fight() {
     let mut simulation = ready();

@@ -222,6 +222,8 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
     }
     record(observed, wanted, &rendered, Some(now));
     wanted.external_name = Some(external_name);
+    // A Workspace that is made from the rendering differs in nothing from it.
+    wanted.takeover_baseline = None;
     Sync::Current
 }
 

@@ -72,9 +72,9 @@ pub(super) fn write(
     let (sync, baseline) = match (rendering, difference) {
         (Ok(rendered), Ok(Some(difference))) => {
             let released = observed.apply.annotations().get(APPLY_PENDING_ANNOTATION) == Some(&rendered.hash);
-            if (adopting || baseline.is_some()) && !released {
-                let pending = pending(&difference.fields, &rendered.hash);
-                (Sync::Pending(pending), Some(baseline.unwrap_or_else(|| rendered.hash.clone())))
+            let baseline = baseline.or_else(|| adopting.then(|| rendered.hash.clone()));
+            if baseline.is_some() && !released {
+                (Sync::Pending(pending(&difference.fields, &rendered.hash)), baseline)
             } else if is_paused_by_somebody(workspace) {
                 let message = format!(
                     "Workspace {} was paused by somebody, so it does not get the changes of {}: remove its annotation \
