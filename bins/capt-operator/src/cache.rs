@@ -125,11 +125,8 @@ impl Cache {
             Object::CaptCluster(object) => object.metadata.uid.clone(),
             Object::ControlPlane(object) => object.metadata.uid.clone(),
             Object::Apply(object) => object.metadata.uid.clone(),
-            Object::Cluster(_)
-            | Object::Template(_)
-            | Object::Workspace(_)
-            | Object::Secret(_)
-            | Object::Malformed(_) => None,
+            Object::Cluster(object) => Some(object.meta.uid.clone()),
+            Object::Template(_) | Object::Workspace(_) | Object::Secret(_) | Object::Malformed(_) => None,
         }
     }
 }
@@ -162,9 +159,10 @@ fn quiet(object: &Object) -> Option<Quiet> {
             let mut view = ClusterView::clone(view);
             view.meta.resource_version.clear();
             view.meta.generation = 0;
-            // What core says of its own work.
-            view.observed_generation = None;
+            // What core says of its own work; that it is there at all is news.
+            view.observed_generation = view.observed_generation.map(|_| 0);
             view.phase = None;
+            view.status.clear();
             if let Some(probe) = &mut view.remote_connection_probe {
                 probe.message.clear();
                 probe.observed_generation = None;
@@ -195,7 +193,8 @@ fn written(request: &Request) -> Option<(&ObjectKey, bool)> {
         Request::Create { target, body: _ }
         | Request::MergePatch { target, body: _ }
         | Request::JsonPatch { target, operations: _ }
-        | Request::ApplyStatus { target, manager: _, body: _ } => Some((target, false)),
+        | Request::ApplyStatus { target, manager: _, body: _ }
+        | Request::MergeStatus { target, manager: _, body: _ } => Some((target, false)),
         Request::Delete { target, uid: _, resource_version: _ } => Some((target, true)),
         Request::Get { target: _ } | Request::List { kind: _, selector: _ } => None,
     }

@@ -4,7 +4,10 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use capt_reconcile::object::{Kind, ObjectKey};
+use capt_reconcile::{
+    cluster::mode::ClusterStatus,
+    object::{Kind, ObjectKey},
+};
 use capt_status::{Span, Time};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -84,6 +87,9 @@ pub struct RunArgs {
     /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
     #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t, help_heading = SCOPE)]
     pub workspace_api: WorkspaceApiChoice,
+    /// Who publishes the status of Clusters; `auto` is decided for each Cluster: CAPT only where no Cluster API core is.
+    #[arg(long, env = "CAPT_CLUSTER_STATUS", value_name = "MODE", value_enum, default_value_t, help_heading = SCOPE)]
+    pub cluster_status: ClusterStatusChoice,
     /// Passes that run at the same time.
     #[arg(long, env = "CAPT_CONCURRENCY", value_name = "N", default_value = "8", help_heading = LIMITS)]
     pub concurrency: NonZeroUsize,
@@ -113,6 +119,9 @@ pub struct PlanArgs {
     /// API in which new Workspaces are made; `auto` is the cluster-scoped one.
     #[arg(long, value_name = "API", value_enum, default_value_t)]
     pub workspace_api: WorkspaceApiChoice,
+    /// Who publishes the status of Clusters; `auto` is Cluster API core, since a file cannot prove that there is none.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub cluster_status: ClusterStatusChoice,
     /// Form of the output.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output: OutputFormat,
@@ -139,6 +148,28 @@ pub enum WorkspaceApiChoice {
     Cluster,
     /// `tf.m.upbound.io`.
     Namespaced,
+}
+
+/// Who publishes the status of Clusters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ClusterStatusChoice {
+    /// Decided for each Cluster.
+    #[default]
+    Auto,
+    /// Cluster API core does, always.
+    Contract,
+    /// CAPT does, always.
+    Standalone,
+}
+
+impl From<ClusterStatusChoice> for ClusterStatus {
+    fn from(choice: ClusterStatusChoice) -> Self {
+        match choice {
+            ClusterStatusChoice::Auto => Self::Auto,
+            ClusterStatusChoice::Contract => Self::Contract,
+            ClusterStatusChoice::Standalone => Self::Standalone,
+        }
+    }
 }
 
 /// Form of the log.

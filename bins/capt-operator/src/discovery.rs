@@ -6,8 +6,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use capt_api::foreign::WorkspaceApi;
-use capt_reconcile::object::Kind;
-use kube::Client;
+use capt_reconcile::{cluster::mode::ClusterCrd, object::Kind};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client, api::ListParams};
 use tokio::time::timeout;
 
 use crate::causes::chain;
@@ -36,25 +37,40 @@ pub enum Error {
     },
 }
 
-/// The kinds that are served, each with the version in which it is read.
+/// Name of the CRD of Cluster.
+const CLUSTER_CRD: &str = "clusters.cluster.x-k8s.io";
+/// Label on what clusterctl or Cluster API's own manifests install: the provider it belongs to.
+const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
+
+/// What is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Served(BTreeMap<Kind, &'static str>);
+pub struct Served {
+    /// The kinds, each with the version in which it is read.
+    kinds: BTreeMap<Kind, &'static str>,
+    /// Where the CRD of Cluster comes from.
+    cluster_crd: ClusterCrd,
+}
 
 impl Served {
     /// The kinds and their versions.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, &'static str)> {
-        self.0.iter().map(|(kind, version)| (*kind, *version))
+        self.kinds.iter().map(|(kind, version)| (*kind, *version))
     }
 
     /// Version in which a Cluster is read; the preferred one where none is served.
     pub fn cluster_version(&self) -> &'static str {
-        self.0.get(&Kind::Cluster).copied().unwrap_or(CLUSTER_VERSIONS[0])
+        self.kinds.get(&Kind::Cluster).copied().unwrap_or(CLUSTER_VERSIONS[0])
+    }
+
+    /// Where the CRD of Cluster comes from.
+    pub const fn cluster_crd(&self) -> ClusterCrd {
+        self.cluster_crd
     }
 
     /// The API in which new Workspaces are made if nobody chose one: the cluster-scoped one, which
     /// the Go implementation used, unless only the namespaced one is served.
     pub fn workspace_api(&self) -> WorkspaceApi {
-        let serves = |api| self.0.contains_key(&Kind::Workspace(api));
+        let serves = |api| self.kinds.contains_key(&Kind::Workspace(api));
         if serves(WorkspaceApi::Namespaced) && !serves(WorkspaceApi::Cluster) {
             WorkspaceApi::Namespaced
         } else {
@@ -96,7 +112,29 @@ pub async fn discover(client: &Client, patience: Duration) -> Result<Served, Err
             missing.push(format!("{}.{}", kind.plural(), kind.group()));
         }
     }
-    if missing.is_empty() { Ok(Served(served)) } else { Err(Error::MissingCrds { missing: missing.join(", ") }) }
+    if !missing.is_empty() {
+        return Err(Error::MissingCrds { missing: missing.join(", ") });
+    }
+    let cluster_crd =
+        if served.contains_key(&Kind::Cluster) { cluster_crd(client, patience).await } else { ClusterCrd::Unknown };
+    Ok(Served { kinds: served, cluster_crd })
+}
+
+/// Where the CRD of Cluster comes from; what cannot be read proves nothing.
+async fn cluster_crd(client: &Client, patience: Duration) -> ClusterCrd {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let only = ListParams::default().fields(&format!("metadata.name={CLUSTER_CRD}"));
+    let found = match timeout(patience, crds.list_metadata(&only)).await {
+        Ok(Ok(list)) => list.items.into_iter().next(),
+        Ok(Err(_)) | Err(_) => None,
+    };
+    match found {
+        None => ClusterCrd::Unknown,
+        Some(crd) if crd.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(PROVIDER_LABEL)) => {
+            ClusterCrd::OfCore
+        }
+        Some(_) => ClusterCrd::Bare,
+    }
 }
 
 /// Plural names of what is served in `group_version`.

@@ -74,6 +74,8 @@ pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
             WorkspaceApiChoice::Auto | WorkspaceApiChoice::Cluster => WorkspaceApi::Cluster,
             WorkspaceApiChoice::Namespaced => WorkspaceApi::Namespaced,
         },
+        cluster_status: args.cluster_status.into(),
+        ..Settings::default()
     };
     let plans = plans(&world, settings, args.now.unwrap_or_else(system_clock))?;
     match args.output {

@@ -38,8 +38,9 @@ pub const fn manager(kind: Kind) -> &'static str {
         Kind::CaptCluster => names::CAPTCLUSTER_MANAGER,
         Kind::CaptControlPlane => names::CONTROL_PLANE_MANAGER,
         Kind::Apply => names::APPLY_MANAGER,
+        Kind::Cluster => names::CLUSTER_STATUS_MANAGER,
         // These have no passes.
-        Kind::Cluster | Kind::Template | Kind::Workspace(_) | Kind::Secret => "capt-operator",
+        Kind::Template | Kind::Workspace(_) | Kind::Secret => "capt-operator",
     }
 }
 
@@ -97,6 +98,7 @@ fn understood(request: &Request, text: &str) -> Response {
         | Request::MergePatch { target: _, body: _ }
         | Request::JsonPatch { target: _, operations: _ }
         | Request::ApplyStatus { target: _, manager: _, body: _ }
+        | Request::MergeStatus { target: _, manager: _, body: _ }
         | Request::Delete { target: _, uid: _, resource_version: _ }
         | Request::Get { target: _ } => Response::Object(body),
     }
@@ -123,6 +125,10 @@ fn build(request: &Request, manager: &str, cluster_version: &str) -> Result<http
         Request::ApplyStatus { target, manager, body } => {
             let uri = format!("{}/status?fieldManager={}&force=true", path.object(target)?, encode(manager));
             (Method::PATCH, uri, "application/apply-patch+yaml", Some(serde_json::to_vec(body)?))
+        }
+        Request::MergeStatus { target, manager, body } => {
+            let uri = format!("{}/status?fieldManager={}", path.object(target)?, encode(manager));
+            (Method::PATCH, uri, "application/merge-patch+json", Some(serde_json::to_vec(body)?))
         }
         Request::Delete { target, uid, resource_version } => {
             let mut preconditions = json!({"uid": uid});

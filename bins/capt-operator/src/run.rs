@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     cache::Cache,
-    cli::{RunArgs, WorkspaceApiChoice},
+    cli::{ClusterStatusChoice, RunArgs, WorkspaceApiChoice},
     connection::{self, Connection, connect},
     discovery::{Served, discover},
     events::Events,
@@ -55,6 +55,8 @@ pub struct Options {
     pub namespace: Option<String>,
     /// API in which new Workspaces are made.
     pub workspace_api: WorkspaceApiChoice,
+    /// Who publishes the status of Clusters.
+    pub cluster_status: ClusterStatusChoice,
     /// Passes at the same time.
     pub concurrency: usize,
     /// How long to wait for an answer.
@@ -81,6 +83,7 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
         let options = Options {
             namespace: args.namespace,
             workspace_api: args.workspace_api,
+            cluster_status: args.cluster_status,
             concurrency: args.concurrency.get(),
             timeout: args.write_timeout,
             clock: system_clock,
@@ -136,6 +139,8 @@ async fn session(
             WorkspaceApiChoice::Cluster => WorkspaceApi::Cluster,
             WorkspaceApiChoice::Namespaced => WorkspaceApi::Namespaced,
         },
+        cluster_status: options.cluster_status.into(),
+        cluster_crd: served.cluster_crd(),
     };
     let kinds: BTreeSet<_> = served.kinds().map(|(kind, _)| kind).collect();
     for kind in capt_reconcile::object::Kind::ALL.into_iter().filter(|kind| !kinds.contains(kind)) {
@@ -146,6 +151,8 @@ async fn session(
         namespace = options.namespace.as_deref().unwrap_or("(all)"),
         cluster = served.cluster_version(),
         workspaces = settings.workspace_api.group(),
+        cluster_status = ?settings.cluster_status,
+        cluster_crd = ?settings.cluster_crd,
         "connected"
     );
     let cache = Arc::new(Cache::new(kinds, settings));

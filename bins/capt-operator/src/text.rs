@@ -14,6 +14,7 @@ pub const fn verb(op: &Op) -> &'static str {
         Op::Create { body: _ } => "create",
         Op::MergePatch { body: _ } | Op::JsonPatch { operations: _ } => "patch",
         Op::ApplyStatus { manager: _, status: _ } => "apply status of",
+        Op::MergeStatus { manager: _, status: _ } => "patch status of",
         Op::Delete => "delete",
     }
 }

@@ -39,8 +39,9 @@ fn the_first_pass_takes_hold_and_makes_the_vpc_first() {
         let actions = pass["actions"].as_array().unwrap();
         actions.iter().map(|action| action["op"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(passes.len(), 2, "{json}");
+    assert_eq!(passes.len(), 3, "{json}");
     assert_eq!((ops(&passes[0]).len(), ops(&passes[1]).len()), (3, 2), "{json}");
+    assert_eq!((&passes[2]["object"]["kind"], ops(&passes[2]).len()), (&"Cluster".into(), 0), "{json}");
     assert_eq!(ops(&passes[0])[1], "create", "{json}");
     assert_eq!(passes[0]["actions"][1]["body"]["spec"]["variables"]["vpc_name"], "first-vpc");
 }

@@ -18,6 +18,7 @@
 pub mod captcluster;
 pub mod captcontrolplane;
 pub mod child;
+pub mod cluster;
 pub mod executor;
 pub mod hash;
 pub mod memory;

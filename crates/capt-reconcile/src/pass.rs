@@ -7,6 +7,10 @@ use capt_status::Time;
 
 use crate::{
     captcluster, captcontrolplane,
+    cluster::{
+        self,
+        mode::{ClusterCrd, ClusterStatus},
+    },
     object::{Kind, Object, ObjectKey},
     plan::Plan,
     workspace_template_apply,
@@ -18,16 +22,24 @@ use crate::{
 pub struct Settings {
     /// The API in which new Workspaces are made.
     pub workspace_api: WorkspaceApi,
+    /// Who publishes the status of Clusters.
+    pub cluster_status: ClusterStatus,
+    /// Where the CRD of Cluster comes from.
+    pub cluster_crd: ClusterCrd,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { workspace_api: WorkspaceApi::Cluster }
+        Self {
+            workspace_api: WorkspaceApi::Cluster,
+            cluster_status: ClusterStatus::default(),
+            cluster_crd: ClusterCrd::default(),
+        }
     }
 }
 
-/// The kinds that have passes, in the order in which their objects depend on each other.
-pub const KINDS: [Kind; 3] = [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Apply];
+/// The kinds that have passes; a Cluster comes last, since its status follows from those of the others.
+pub const KINDS: [Kind; 4] = [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Apply, Kind::Cluster];
 
 /// What a pass depends on, taken out of the world.
 #[derive(Debug, Clone)]
@@ -38,6 +50,8 @@ pub enum Observed {
     ControlPlane(Box<captcontrolplane::Observed>),
     /// Of a WorkspaceTemplateApply.
     Apply(Box<workspace_template_apply::Observed>),
+    /// Of a Cluster.
+    Cluster(Box<cluster::Observed>),
 }
 
 /// Result of [`observe`].
@@ -61,7 +75,9 @@ pub fn observe(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Observat
             .map(|object| Observed::ControlPlane(Box::new(captcontrolplane::observe(view, object, settings)))),
         Kind::Apply => present(view.apply(namespace, &key.name))
             .map(|object| Observed::Apply(Box::new(workspace_template_apply::observe(view, object, settings)))),
-        Kind::Cluster | Kind::Template | Kind::Workspace(_) | Kind::Secret => None,
+        Kind::Cluster => present(view.cluster(namespace, &key.name))
+            .map(|object| Observed::Cluster(Box::new(cluster::observe(view, object, settings)))),
+        Kind::Template | Kind::Workspace(_) | Kind::Secret => None,
     };
     match (observed, view.peek(key)) {
         (Some(observed), _) => Observation::Complete(observed),
@@ -83,5 +99,6 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         Observed::CaptCluster(observed) => captcluster::plan(observed, now),
         Observed::ControlPlane(observed) => captcontrolplane::plan(observed, now),
         Observed::Apply(observed) => workspace_template_apply::plan(observed, now),
+        Observed::Cluster(observed) => cluster::plan(observed, now),
     }
 }

@@ -76,6 +76,13 @@ pub enum Op {
         /// The complete status that we want.
         status: Value,
     },
+    /// JSON merge patch of the status subresource of an object that is not ours.
+    MergeStatus {
+        /// Field manager.
+        manager: &'static str,
+        /// The patch of `status`; nulls remove.
+        status: Value,
+    },
     /// DELETE, in the background.
     Delete,
 }

@@ -44,6 +44,7 @@ pub fn redacted(action: &Action) -> Value {
         Op::MergePatch { body } => ("patch", body.clone()),
         Op::JsonPatch { operations } => ("jsonPatch", json!(operations)),
         Op::ApplyStatus { manager: _, status } => ("applyStatus", json!({ "status": status })),
+        Op::MergeStatus { manager: _, status } => ("patchStatus", json!({ "status": status })),
         Op::Delete => ("delete", Value::Null),
     };
     if target.kind == Kind::Secret {

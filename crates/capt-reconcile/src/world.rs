@@ -105,6 +105,8 @@ pub struct World {
     probes: BTreeMap<ObjectKey, Probe>,
     /// Newest resourceVersion seen on the watch of a kind.
     watched: BTreeMap<Kind, u64>,
+    /// Whether any Cluster ever carried what only Cluster API core leaves behind.
+    core_seen: bool,
 }
 
 impl World {
@@ -139,7 +141,7 @@ impl World {
         {
             return false;
         }
-        self.objects.insert(key, Entry { object, resource_version });
+        self.store(key, object, resource_version);
         true
     }
 
@@ -149,8 +151,15 @@ impl World {
         let past = self.watched.get(&key.kind).is_some_and(|newest| *newest >= resource_version);
         let known = self.objects.get(&key).is_some_and(|known| known.resource_version >= resource_version);
         if !past && !known {
-            self.objects.insert(key, Entry { object, resource_version });
+            self.store(key, object, resource_version);
         }
+    }
+
+    fn store(&mut self, key: ObjectKey, object: Object, resource_version: u64) {
+        if let Object::Cluster(cluster) = &object {
+            self.core_seen |= cluster.shows_core();
+        }
+        self.objects.insert(key, Entry { object, resource_version });
     }
 
     /// Takes over that an object is gone.
@@ -282,6 +291,12 @@ impl<'w> View<'w> {
     /// What a probe of the API server of the control plane at `key` said.
     pub fn probe(&self, key: &ObjectKey) -> Option<&'w Probe> {
         self.world.probes.get(key)
+    }
+
+    /// Whether Cluster API core was seen at work on any Cluster, even on one that is gone. This is no read: what
+    /// core does to a Cluster is an event on that Cluster.
+    pub const fn core_seen(&self) -> bool {
+        self.world.core_seen
     }
 
     /// What was read so far.

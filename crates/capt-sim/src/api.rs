@@ -76,6 +76,10 @@ impl Api {
                 apply_status(object, &body["status"]);
                 Ok(())
             }),
+            Request::MergeStatus { target, manager: _, body } => self.update(target, &body["metadata"], |object| {
+                json_patch::merge(&mut object["status"], &body["status"]);
+                Ok(())
+            }),
             Request::Delete { target, uid, resource_version } => {
                 let stored = self.objects.get(target).map(|object| &object["metadata"]["resourceVersion"]);
                 match (resource_version, stored) {

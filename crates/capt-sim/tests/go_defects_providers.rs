@@ -64,6 +64,7 @@ fn statuses(simulation: &Simulation, kind: Kind, before: usize) -> Vec<Value> {
     let status = |request: &Request| match request {
         Request::ApplyStatus { target, manager: _, body } if target.kind == kind => Some(body["status"].clone()),
         Request::ApplyStatus { .. }
+        | Request::MergeStatus { .. }
         | Request::Create { .. }
         | Request::MergePatch { .. }
         | Request::JsonPatch { .. }

@@ -27,7 +27,7 @@ fn lines(simulation: &Simulation) -> Vec<String> {
             Request::Create { target, .. } => format!("create {target}"),
             Request::MergePatch { target, .. } => format!("patch {target}"),
             Request::JsonPatch { target, .. } => format!("json-patch {target}"),
-            Request::ApplyStatus { target, .. } => format!("status {target}"),
+            Request::ApplyStatus { target, .. } | Request::MergeStatus { target, .. } => format!("status {target}"),
             Request::Delete { target, .. } => format!("delete {target}"),
             Request::Get { .. } | Request::List { .. } => unreachable!("writes only"),
         })
@@ -221,6 +221,7 @@ fn two_namespaces_with_equal_names_do_not_share_a_workspace() {
         | Request::MergePatch { target, .. }
         | Request::JsonPatch { target, .. }
         | Request::ApplyStatus { target, .. }
+        | Request::MergeStatus { target, .. }
         | Request::Delete { target, .. } => target.kind == Kind::Workspace(WorkspaceApi::Cluster),
         Request::Get { .. } | Request::List { .. } => false,
     });

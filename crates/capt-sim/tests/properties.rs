@@ -194,6 +194,7 @@ proptest! {
                 | Request::MergePatch { .. }
                 | Request::JsonPatch { .. }
                 | Request::ApplyStatus { .. }
+                | Request::MergeStatus { .. }
                 | Request::Get { .. }
                 | Request::List { .. } => {}
             }

@@ -27,7 +27,7 @@ fn written(simulation: &Simulation, before: usize) -> Vec<ObjectKey> {
         | Request::MergePatch { target, body: _ }
         | Request::JsonPatch { target, operations: _ }
         | Request::Delete { target, uid: _, resource_version: _ } => Some(target.clone()),
-        Request::ApplyStatus { .. } | Request::Get { .. } | Request::List { .. } => None,
+        Request::ApplyStatus { .. } | Request::MergeStatus { .. } | Request::Get { .. } | Request::List { .. } => None,
     };
     simulation.requests[before..].iter().filter_map(|(request, _)| target(request)).collect()
 }

@@ -64,6 +64,7 @@ fn done(simulation: &Simulation) -> Vec<String> {
             | Request::Delete { .. }
             | Request::JsonPatch { .. }
             | Request::ApplyStatus { .. }
+            | Request::MergeStatus { .. }
             | Request::Get { .. }
             | Request::List { .. } => continue,
         }

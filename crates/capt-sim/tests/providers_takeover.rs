@@ -40,6 +40,7 @@ fn cluster_writes(simulation: &Simulation, before: usize) -> Vec<Request> {
         Request::MergePatch { target, body: _ }
         | Request::JsonPatch { target, operations: _ }
         | Request::ApplyStatus { target, manager: _, body: _ }
+        | Request::MergeStatus { target, manager: _, body: _ }
         | Request::Create { target, body: _ }
         | Request::Delete { target, uid: _, resource_version: _ } => target.kind == Kind::Cluster,
         Request::Get { .. } | Request::List { .. } => false,

@@ -256,6 +256,7 @@ fn assert_harmless(simulation: &Simulation, seen: usize) {
             Request::MergePatch { .. }
             | Request::JsonPatch { .. }
             | Request::ApplyStatus { .. }
+            | Request::MergeStatus { .. }
             | Request::Get { .. }
             | Request::List { .. } => {}
         }

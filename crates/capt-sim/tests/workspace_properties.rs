@@ -168,6 +168,7 @@ fn judge(simulation: &Simulation, life: &mut Life, event: Event) -> Result<(), T
             | Request::MergePatch { .. }
             | Request::JsonPatch { .. }
             | Request::ApplyStatus { .. }
+            | Request::MergeStatus { .. }
             | Request::Get { .. }
             | Request::List { .. } => {}
         }

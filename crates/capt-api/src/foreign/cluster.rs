@@ -3,18 +3,45 @@
 
 use serde_json::Value;
 
-use super::meta::{ForeignCondition, ViewMeta, condition, flag, text};
-use crate::{common::ApiEndpoint, names::conditions};
+use super::meta::{ForeignCondition, ViewMeta, condition, flag, list, text};
+use crate::{
+    common::ApiEndpoint,
+    names::{CLUSTER_FINALIZER, conditions},
+};
+
+/// Version in which a Cluster was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ClusterVersion {
+    /// The form of Cluster API before 1.11.
+    V1Beta1,
+    /// The form since Cluster API 1.11.
+    #[default]
+    V1Beta2,
+}
+
+impl ClusterVersion {
+    /// As in `apiVersion`, without the group.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V1Beta1 => "v1beta1",
+            Self::V1Beta2 => "v1beta2",
+        }
+    }
+}
 
 /// What we read of a Cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterView {
+    /// Version in which it was read.
+    pub version: ClusterVersion,
     /// Metadata.
     pub meta: ViewMeta,
     /// `spec.paused`. The annotation is in `meta`.
     pub paused: bool,
     /// `spec.controlPlaneEndpoint`, if it has a host and a port.
     pub endpoint: Option<ApiEndpoint>,
+    /// `spec.availabilityGates`: condition types, and whether False is good.
+    pub availability_gates: Vec<(String, bool)>,
     /// `spec.infrastructureRef`.
     pub infrastructure_ref: Option<RefView>,
     /// `spec.controlPlaneRef`.
@@ -29,6 +56,12 @@ pub struct ClusterView {
     pub remote_connection_probe: Option<ForeignCondition>,
     /// `status.observedGeneration`; absent where no core runs.
     pub observed_generation: Option<i64>,
+    /// Failure reason that core copied.
+    pub failure_reason: Option<String>,
+    /// Failure text that core copied, with its prefix.
+    pub failure_message: Option<String>,
+    /// The whole status as compact JSON, for whoever writes it in the place of core; empty if there is none.
+    pub status: String,
 }
 
 /// A reference of a Cluster to a provider object.
@@ -49,10 +82,20 @@ impl ClusterView {
     pub fn parse(object: &Value) -> Self {
         let (spec, status) = (&object["spec"], &object["status"]);
         let initialization = &status["initialization"];
+        let version = match object["apiVersion"].as_str() {
+            Some("cluster.x-k8s.io/v1beta1") => ClusterVersion::V1Beta1,
+            Some(_) | None => ClusterVersion::V1Beta2,
+        };
+        let deprecated = &status["deprecated"]["v1beta1"];
+        let failure = |field| text(status, field).or_else(|| text(deprecated, field)).filter(|text| !text.is_empty());
         Self {
+            version,
             meta: ViewMeta::parse(object),
             paused: flag(&spec["paused"]),
             endpoint: endpoint(&spec["controlPlaneEndpoint"]),
+            availability_gates: list(&spec["availabilityGates"])
+                .filter_map(|gate| Some((text(gate, "conditionType")?, gate["polarity"] == "Negative")))
+                .collect(),
             infrastructure_ref: reference(&spec["infrastructureRef"]),
             control_plane_ref: reference(&spec["controlPlaneRef"]),
             phase: text(status, "phase"),
@@ -64,7 +107,16 @@ impl ClusterView {
                 || any_condition(status, "ControlPlaneInitialized").is_some_and(|condition| condition.is_true()),
             remote_connection_probe: any_condition(status, conditions::REMOTE_CONNECTION_PROBE),
             observed_generation: status["observedGeneration"].as_i64(),
+            failure_reason: failure("failureReason"),
+            failure_message: failure("failureMessage"),
+            status: if status.is_object() { status.to_string() } else { String::new() },
         }
+    }
+
+    /// Whether the Cluster carries what only Cluster API core leaves behind. An owner reference on a provider
+    /// object proves nothing: the Go implementation wrote one.
+    pub fn shows_core(&self) -> bool {
+        self.observed_generation.is_some() || self.meta.finalizers.iter().any(|name| name == CLUSTER_FINALIZER)
     }
 }
 
@@ -145,6 +197,9 @@ mod tests {
             let reference = reference.as_mut().unwrap();
             assert_eq!(reference.namespace.take().as_deref(), Some("ns"));
         }
+        assert_eq!((old.version, new.version), (ClusterVersion::V1Beta1, ClusterVersion::V1Beta2));
+        assert!(old.shows_core() && old.status.contains("Provisioned"));
+        (old.version, old.status) = (new.version, new.status.clone());
         assert_eq!(old, new);
         assert!(new.paused && new.meta.deleting && new.infrastructure_provisioned && new.control_plane_initialized);
         assert_eq!(new.infrastructure_ref.unwrap().group, "infrastructure.cluster.x-k8s.io");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capt_status::Time;
 use serde_json::Value;
 
 /// `metadata` of an object.
@@ -17,6 +18,8 @@ pub struct ViewMeta {
     pub resource_version: String,
     /// Generation; 0 if it is missing.
     pub generation: i64,
+    /// When the API server took it; absent in a file.
+    pub created: Option<Time>,
     /// Whether a deletion timestamp is set.
     pub deleting: bool,
     /// Labels with a string as value.
@@ -88,6 +91,7 @@ impl ViewMeta {
             uid: text(meta, "uid").unwrap_or_default(),
             resource_version: text(meta, "resourceVersion").unwrap_or_default(),
             generation: meta["generation"].as_i64().unwrap_or_default(),
+            created: meta["creationTimestamp"].as_str().and_then(|time| time.parse().ok()),
             deleting: !meta["deletionTimestamp"].is_null(),
             labels: texts(&meta["labels"]),
             annotations: texts(&meta["annotations"]),
@@ -137,6 +141,7 @@ fn texts(map: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// The items of a list; none if it is none.
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -8,7 +8,7 @@ pub mod meta;
 pub mod secret;
 pub mod workspace;
 
-pub use cluster::{ClusterView, RefView};
+pub use cluster::{ClusterVersion, ClusterView, RefView};
 pub use meta::{ForeignCondition, OwnerView, ViewMeta};
 pub use secret::{SecretBytes, SecretView};
 pub use workspace::{WorkspaceApi, WorkspaceView};

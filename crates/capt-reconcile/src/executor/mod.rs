@@ -45,6 +45,15 @@ pub enum Request {
         /// apiVersion, kind, metadata with resourceVersion, status.
         body: Value,
     },
+    /// PATCH of the status subresource with `application/merge-patch+json`.
+    MergeStatus {
+        /// Where.
+        target: ObjectKey,
+        /// Field manager.
+        manager: &'static str,
+        /// metadata with uid and resourceVersion, status.
+        body: Value,
+    },
     /// DELETE with background propagation.
     Delete {
         /// Where.
@@ -76,6 +85,7 @@ impl Request {
             | Self::MergePatch { .. }
             | Self::JsonPatch { .. }
             | Self::ApplyStatus { .. }
+            | Self::MergeStatus { .. }
             | Self::Delete { .. } => true,
             Self::Get { .. } | Self::List { .. } => false,
         }
@@ -260,6 +270,14 @@ impl Executor {
                 }
                 guarded.extend(operations.iter().cloned());
                 Request::JsonPatch { target, operations: guarded }
+            }
+            Op::MergeStatus { manager, status } => {
+                let (uid, resource_version) = version?;
+                let mut metadata = json!({"uid": uid});
+                if let Some(resource_version) = resource_version {
+                    metadata["resourceVersion"] = json!(resource_version);
+                }
+                Request::MergeStatus { target, manager, body: json!({"metadata": metadata, "status": status}) }
             }
             Op::ApplyStatus { manager, status } => {
                 let mut metadata = json!({"name": target.name});

@@ -66,7 +66,7 @@ pub fn create(simulation: &mut Simulation, object: Value) {
 }
 
 pub fn simulation(api: WorkspaceApi, files: &[&str]) -> Simulation {
-    let mut simulation = Simulation::new(Settings { workspace_api: api }, terraform);
+    let mut simulation = Simulation::new(Settings { workspace_api: api, ..Settings::default() }, terraform);
     for file in files {
         for object in documents(file) {
             create(&mut simulation, object);

@@ -422,6 +422,7 @@ impl Model {
             Request::MergePatch { target, .. }
             | Request::JsonPatch { target, .. }
             | Request::ApplyStatus { target, .. }
+            | Request::MergeStatus { target, .. }
             | Request::Delete { target, .. }
             | Request::Get { target } => (vec![self.versions.slot(target)], 0),
         };

@@ -65,7 +65,7 @@ pub fn terraform(workspace: &Value) -> Outputs {
 
 /// A world with the template and nothing else in it.
 pub fn world() -> Simulation {
-    let mut simulation = Simulation::new(Settings { workspace_api: WorkspaceApi::Cluster }, terraform);
+    let mut simulation = Simulation::new(Settings::default(), terraform);
     simulation.api.create(&key(Kind::Template, TEMPLATE), template(&spec()));
     simulation
 }
@@ -125,7 +125,7 @@ pub fn writes(simulation: &Simulation, seen: usize) -> Vec<String> {
         Request::Create { target, .. } => Some(format!("create {target}")),
         Request::MergePatch { target, .. } => Some(format!("patch {target}")),
         Request::JsonPatch { target, .. } => Some(format!("json-patch {target}")),
-        Request::ApplyStatus { target, .. } => Some(format!("status {target}")),
+        Request::ApplyStatus { target, .. } | Request::MergeStatus { target, .. } => Some(format!("status {target}")),
         Request::Delete { target, .. } => Some(format!("delete {target}")),
         Request::Get { .. } | Request::List { .. } => None,
     };
