@@ -38,7 +38,7 @@ use tokio::{
 
 use crate::{
     Io,
-    cli::{LogFormat, SandboxArgs, WorkspaceApiChoice},
+    cli::{ClusterStatusChoice, LogFormat, SandboxArgs, WorkspaceApiChoice},
     connection::Connection,
     logging,
     run::{self, Options},
@@ -197,6 +197,7 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice) -> 
         let options = Options {
             namespace: None,
             workspace_api,
+            cluster_status: ClusterStatusChoice::Auto,
             concurrency: 8,
             timeout: Duration::from_secs(10),
             clock: clock::now,
