@@ -17,6 +17,10 @@ use crate::root;
 
 /// The operator's user name, in RBAC and in the audit log.
 pub const USER: &str = "capt-operator";
+/// The user name of a second operator beside it.
+pub const SECOND_USER: &str = "capt-operator-b";
+/// Where the lease of `deploy/rbac` is.
+pub const LEASE_NAMESPACE: &str = "capt-system";
 /// The cluster role of `deploy/rbac`.
 const ROLE: &str = "capt-operator";
 
@@ -72,14 +76,32 @@ pub fn manifests() -> Result<String, Error> {
     }
     let role = root().join("deploy/rbac/role.yaml");
     let role = fs::read_to_string(&role).map_err(cannot(format!("read {}", role.display())))?;
-    let binding = format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\n\
-         kind: ClusterRoleBinding\n\
-         metadata: {{name: {USER}}}\n\
-         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {ROLE}}}\n\
-         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {USER}}}]\n"
-    );
-    Ok([&String::from_utf8_lossy(&output.stdout), role.as_str(), &binding].join("\n---\n"))
+    let mut manifests = [&String::from_utf8_lossy(&output.stdout), role.as_str()].join("\n---\n");
+    for user in [USER, SECOND_USER] {
+        let subject = format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}");
+        manifests += &format!(
+            "\n---\n\
+             apiVersion: rbac.authorization.k8s.io/v1\n\
+             kind: ClusterRoleBinding\n\
+             metadata: {{name: {user}}}\n\
+             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {ROLE}}}\n\
+             subjects: [{subject}]\n"
+        );
+    }
+    Ok(manifests)
+}
+
+/// What the lease needs, as YAML: its namespace, and the role of `deploy/rbac` given to both users.
+pub fn lease_manifests() -> Result<String, Error> {
+    let path = root().join("deploy/rbac/leader-election.yaml");
+    let text = fs::read_to_string(&path).map_err(cannot(format!("read {}", path.display())))?;
+    let users = [USER, SECOND_USER]
+        .map(|user| format!("- {{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}\n"));
+    let (head, _) = text.split_once("subjects:\n").unwrap_or((&text, ""));
+    Ok(format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {LEASE_NAMESPACE}}}\n---\n{head}subjects:\n{}",
+        users.concat()
+    ))
 }
 
 /// Memory of a process, in bytes.
@@ -100,9 +122,15 @@ pub struct Operator {
 
 impl Operator {
     /// Starts `capt-operator run` with `arguments` against `stack`. Its log is appended to, so that a
-    /// restart keeps what came before.
+    /// restart keeps what came before. It takes no lease, so that one that follows a killed one need
+    /// not wait; `--leader-elect` in `arguments` makes it take one.
     pub fn start(stack: &Stack, arguments: &[&str]) -> Result<Self, Error> {
-        let log = stack.directory().join("logs/capt-operator.log");
+        Self::start_as(stack, USER, arguments)
+    }
+
+    /// As [`Operator::start`], with the rights of `user`; its log is `<user>.log`.
+    pub fn start_as(stack: &Stack, user: &str, arguments: &[&str]) -> Result<Self, Error> {
+        let log = stack.directory().join(format!("logs/{user}.log"));
         let output = OpenOptions::new().create(true).append(true).open(&log);
         let output = output.map_err(cannot(format!("open {}", log.display())))?;
         let clone = |output: &File| output.try_clone().map_err(cannot("share the log"));
@@ -112,7 +140,9 @@ impl Operator {
             .args(arguments)
             // Only what it is given here: no setting of the user's environment may reach it.
             .env_clear()
-            .env("CAPT_KUBECONFIG", stack.kubeconfig_for(USER)?)
+            .env("CAPT_KUBECONFIG", stack.kubeconfig_for(user)?)
+            .env("CAPT_LEADER_ELECT", "false")
+            .env("CAPT_LEADER_ELECT_NAMESPACE", LEASE_NAMESPACE)
             // In there the stack's end finds it, whatever happened to this process.
             .current_dir(stack.directory())
             // Not the terminal's group: Ctrl-C is for whoever owns it.

@@ -9,12 +9,13 @@ use capt_reconcile::{
     object::{Kind, ObjectKey},
 };
 use capt_status::{Span, Time};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 const CONNECTION: &str = "Connection";
 const SCOPE: &str = "Scope";
 const LIMITS: &str = "Limits";
+const LEASE: &str = "Lease";
 const LOGGING: &str = "Logging";
 
 /// Turns Cluster API clusters on EKS into Terraform Workspaces.
@@ -96,12 +97,41 @@ pub struct RunArgs {
     /// How long to wait for the answer to a request.
     #[arg(long, env = "CAPT_WRITE_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = LIMITS)]
     pub write_timeout: Duration,
+    /// The lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
     /// Form of the log.
     #[arg(long, env = "CAPT_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t, help_heading = LOGGING)]
     pub log_format: LogFormat,
     /// What to log: error, warn, info, debug, trace, or by module as in `info,capt_operator=debug`.
     #[arg(long, env = "CAPT_LOG_LEVEL", value_name = "LEVEL", default_value = "info", value_parser = log_level, help_heading = LOGGING)]
     pub log_level: String,
+}
+
+/// Flags of the lease: of several operators with the same one, one writes.
+#[derive(Debug, Clone, Args)]
+pub struct LeaseArgs {
+    /// Write only while holding a lease. Two operators without it would write against each other.
+    #[arg(
+        long, env = "CAPT_LEADER_ELECT", value_name = "BOOL", default_value_t = true, action = ArgAction::Set,
+        num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = LEASE
+    )]
+    pub leader_elect: bool,
+    /// Namespace of the lease [default: that of the service account or the context].
+    #[arg(id = "lease-namespace", long = "leader-elect-namespace", env = "CAPT_LEADER_ELECT_NAMESPACE", value_name = "NAME", help_heading = LEASE)]
+    pub namespace: Option<String>,
+    /// Name of the lease.
+    #[arg(id = "lease-name", long = "leader-elect-id", env = "CAPT_LEADER_ELECT_ID", value_name = "NAME", default_value = "capt-operator", help_heading = LEASE)]
+    pub name: String,
+    /// After this long without a renewal others take the lease.
+    #[arg(id = "lease-duration", long = "leader-elect-lease-duration", env = "CAPT_LEADER_ELECT_LEASE_DURATION", value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = LEASE)]
+    pub duration: Duration,
+    /// After this long without a renewal the holder stops writing and ends.
+    #[arg(long = "leader-elect-renew-deadline", env = "CAPT_LEADER_ELECT_RENEW_DEADLINE", value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = LEASE)]
+    pub renew_deadline: Duration,
+    /// Time between two renewals.
+    #[arg(long = "leader-elect-retry-period", env = "CAPT_LEADER_ELECT_RETRY_PERIOD", value_name = "DURATION", default_value = "2s", value_parser = duration, help_heading = LEASE)]
+    pub retry_period: Duration,
 }
 
 /// Flags of `plan`.

@@ -19,6 +19,7 @@ pub mod discovery;
 pub mod documents;
 pub mod events;
 pub mod keep;
+pub mod lease;
 pub mod logging;
 pub mod plan_command;
 pub mod queue;

@@ -16,7 +16,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::causes::chain;
+use crate::{causes::chain, lease::gate::Gate};
 
 /// What may stand in a path or a query as it is (RFC 3986, unreserved).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -50,13 +50,14 @@ pub struct Requests {
     client: Client,
     timeout: Duration,
     cluster_version: &'static str,
+    gate: Gate,
 }
 
 impl Requests {
     /// Requests through `client`, each answered within `timeout` or given up; a Cluster is read in
-    /// `cluster_version`.
-    pub const fn new(client: Client, timeout: Duration, cluster_version: &'static str) -> Self {
-        Self { client, timeout, cluster_version }
+    /// `cluster_version`. Writes start only while `gate` is open.
+    pub const fn new(client: Client, timeout: Duration, cluster_version: &'static str, gate: Gate) -> Self {
+        Self { client, timeout, cluster_version, gate }
     }
 
     /// Sends `request` for a pass whose field manager is `manager`.
@@ -65,6 +66,10 @@ impl Requests {
             Ok(http) => http,
             Err(error) => return refused_by_us(&error),
         };
+        // Last, right before it is sent. What is still late after this fails its precondition.
+        if request.is_write() && !self.gate.is_open() {
+            return Response::NoAnswer("not sent: this operator does not hold the lease any more".to_owned());
+        }
         // Not `Client::request`: that logs a body that it cannot parse, secrets included.
         match timeout(self.timeout, self.client.request_text(http)).await {
             Err(_) => Response::NoAnswer(format!("no answer within {:?}", self.timeout)),
@@ -198,6 +203,7 @@ mod tests {
     use kube::client::Body;
 
     use super::*;
+    use crate::lease::gate::boot_time;
 
     /// What an API server got: method, path with query, content type, body.
     type Sent = (String, String, String, Value);
@@ -219,7 +225,8 @@ mod tests {
                 Ok::<_, Infallible>(response)
             }
         });
-        let requests = Requests::new(Client::new(service, "default"), Duration::from_secs(10), "v1beta2");
+        let requests =
+            Requests::new(Client::new(service, "default"), Duration::from_secs(10), "v1beta2", Gate::open(boot_time));
         let response = requests.send("capt-apply", &request).await;
         let sent = sent.lock().unwrap().take().unwrap();
         (sent, response)
@@ -340,12 +347,42 @@ mod tests {
         assert_eq!(response, Response::NoAnswer("the answer is not JSON".into()));
     }
 
+    #[tokio::test]
+    async fn without_the_lease_nothing_is_written_and_everything_is_read() {
+        let reached = Arc::new(Mutex::new(Vec::new()));
+        let record = Arc::clone(&reached);
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            record.lock().unwrap().push(request.method().to_string());
+            async { Ok::<_, Infallible>(http::Response::new(Body::from(br#"{"items": []}"#.to_vec()))) }
+        });
+        let gate = Gate::shut(boot_time);
+        let requests = Requests::new(Client::new(service, "default"), Duration::from_secs(10), "v1beta2", gate.clone());
+        let all = [
+            Request::Create { target: apply(), body: json!({}) },
+            Request::MergePatch { target: apply(), body: json!({}) },
+            Request::JsonPatch { target: apply(), operations: vec![] },
+            Request::ApplyStatus { target: apply(), manager: "capt-apply", body: json!({}) },
+            Request::Delete { target: apply(), uid: "u".into(), resource_version: None },
+            Request::Get { target: apply() },
+            Request::List { kind: Kind::Apply, selector: String::new() },
+        ];
+        for request in &all {
+            let response = requests.send("capt-apply", request).await;
+            assert_eq!(matches!(response, Response::NoAnswer(_)), request.is_write(), "{request:?}: {response:?}");
+        }
+        assert_eq!(*reached.lock().unwrap(), ["GET", "GET"]);
+        gate.lease(Some(Duration::MAX));
+        requests.send("capt-apply", &all[0]).await;
+        assert_eq!(reached.lock().unwrap().last().unwrap(), "POST");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_request_that_is_not_answered_is_given_up() {
         let service = tower::service_fn(|_: http::Request<Body>| {
             std::future::pending::<Result<http::Response<Body>, Infallible>>()
         });
-        let requests = Requests::new(Client::new(service, "default"), Duration::from_secs(10), "v1beta2");
+        let requests =
+            Requests::new(Client::new(service, "default"), Duration::from_secs(10), "v1beta2", Gate::open(boot_time));
         let response = requests.send("capt-apply", &Request::Get { target: apply() }).await;
         assert_eq!(response, Response::NoAnswer("no answer within 10s".into()));
     }

@@ -16,10 +16,15 @@ use tokio::{
 
 use crate::{
     cache::Cache,
-    cli::{ClusterStatusChoice, RunArgs, WorkspaceApiChoice},
+    cli::{ClusterStatusChoice, LeaseArgs, RunArgs, WorkspaceApiChoice},
     connection::{self, Connection, connect},
     discovery::{Served, discover},
     events::Events,
+    lease::{
+        self, Leadership,
+        gate::boot_time,
+        machine::{Loss, Terms, TermsError},
+    },
     logging,
     requests::Requests,
     scheduler::{self, Waker},
@@ -33,6 +38,9 @@ const PATIENCE_BASE: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_mins(1);
 /// How long passes under way may take after the signal to stop; a pod gets 30 seconds.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long after the signal to stop a write may still start: enough for most passes to end as
+/// planned, and little enough that a successor goes on within a second.
+const LAST_WRITES: Duration = Duration::from_millis(300);
 
 /// Why `run` does not start.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +51,12 @@ pub enum Error {
     /// No client.
     #[error(transparent)]
     Connection(#[from] connection::Error),
+    /// The terms of the lease contradict each other.
+    #[error("cannot apply for a lease: {0}")]
+    Terms(#[from] TermsError),
+    /// Another operator may write now. A restart applies anew.
+    #[error("{0}: this process ends so that only one operator writes")]
+    Lost(Loss),
     /// The operating system refuses.
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
@@ -65,6 +79,8 @@ pub struct Options {
     pub clock: Clock,
     /// How many times faster that clock runs than ours; 1 everywhere but in a sandbox.
     pub pace: u32,
+    /// The lease; absent if there is only one operator.
+    pub lease: Option<lease::Options>,
 }
 
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
@@ -88,26 +104,53 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
             timeout: args.write_timeout,
             clock: system_clock,
             pace: 1,
+            lease: lease_options(args.lease, connection.client.default_namespace(), args.write_timeout)?,
         };
-        run(&connection, &options, shutdown).await;
-        Ok(())
+        run(&connection, &options, shutdown).await
     })
 }
 
-/// Keeps passes going until `shutdown` is ready.
-pub async fn run(connection: &Connection, options: &Options, shutdown: impl Future<Output = ()>) {
+fn lease_options(
+    args: LeaseArgs,
+    own_namespace: &str,
+    timeout: Duration,
+) -> Result<Option<lease::Options>, TermsError> {
+    let LeaseArgs { leader_elect, namespace, name, duration, renew_deadline, retry_period } = args;
+    if !leader_elect {
+        return Ok(None);
+    }
+    let terms = Terms::new(duration, renew_deadline, retry_period)?;
+    let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
+    Ok(Some(lease::Options { namespace, name, terms, timeout }))
+}
+
+/// Keeps passes going until `shutdown` is ready, or until the lease is lost.
+pub async fn run(connection: &Connection, options: &Options, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let leadership = match &options.lease {
+        Some(lease) => Leadership::apply(connection.client.clone(), lease, boot_time),
+        None => Leadership::alone(boot_time),
+    };
     let mut shutdown = std::pin::pin!(shutdown);
-    loop {
+    let end_of_lease = lease::lost(leadership.standing());
+    let mut over = std::pin::pin!(async {
+        tokio::select! {
+            () = &mut shutdown => Ok(()),
+            loss = end_of_lease => Err(Error::Lost(loss)),
+        }
+    });
+    let result = loop {
         let served = tokio::select! {
-            () = &mut shutdown => break,
+            result = &mut over => break result,
             served = discover_patiently(connection, options.timeout) => served,
         };
-        if !session(connection, options, &served, shutdown.as_mut()).await {
-            break;
+        if let Some(result) = session(connection, options, &served, &leadership, over.as_mut()).await {
+            break result;
         }
         tracing::info!("what the API server serves has changed: starting afresh");
-    }
+    };
+    leadership.hand_over().await;
     tracing::info!("stopped");
+    result
 }
 
 /// Asks what is served until there is an answer.
@@ -125,13 +168,14 @@ async fn discover_patiently(connection: &Connection, timeout: Duration) -> Serve
     }
 }
 
-/// Runs passes over what `served` says. Returns whether to start afresh; otherwise it is over.
+/// Runs passes over what `served` says, once we lead. Returns how it ended, or nothing to start afresh.
 async fn session(
     connection: &Connection,
     options: &Options,
     served: &Served,
-    shutdown: Pin<&mut impl Future<Output = ()>>,
-) -> bool {
+    leadership: &Leadership,
+    over: Pin<&mut impl Future<Output = Result<(), Error>>>,
+) -> Option<Result<(), Error>> {
     let Connection { client, address } = connection;
     let settings = Settings {
         workspace_api: match options.workspace_api {
@@ -157,10 +201,11 @@ async fn session(
     );
     let cache = Arc::new(Cache::new(kinds, settings));
     let waker = Waker::new(options.concurrency);
+    let gate = leadership.gate();
     let worker = Worker {
         cache: Arc::clone(&cache),
         waker: waker.clone(),
-        requests: Requests::new(client.clone(), options.timeout, served.cluster_version()),
+        requests: Requests::new(client.clone(), options.timeout, served.cluster_version(), gate.clone()),
         events: Events::new(client.clone(), options.timeout),
         clock: options.clock,
         pace: options.pace,
@@ -168,16 +213,28 @@ async fn session(
     // Dropped, and with it every watch ended, when this function returns.
     let mut watching = JoinSet::new();
     watching.spawn(watches::watch_all(client.clone(), served.clone(), options.namespace.clone(), cache, waker.clone()));
-    let mut afresh = false;
-    let over = async {
+    let changes = served_changes::wait(client.clone(), served.clone(), options.timeout);
+    let mut ended = std::pin::pin!(async {
         tokio::select! {
-            () = shutdown => {}
-            () = served_changes::wait(client.clone(), served.clone(), options.timeout) => afresh = true,
+            result = over => Some(result),
+            () = changes => None,
+        }
+    });
+    // The caches of a candidate are warm when it takes over; what happens until then waits in the queue.
+    tokio::select! {
+        result = &mut ended => return result,
+        () = lease::gained(leadership.standing()) => {}
+    }
+    let mut result = None;
+    let stop = async {
+        result = ended.await;
+        if result.is_some() {
+            gate.end_in(LAST_WRITES);
         }
     };
-    let left = scheduler::run(&waker, |object| worker.clone().pass(object), over, GRACE).await;
+    let left = scheduler::run(&waker, |object| worker.clone().pass(object), stop, GRACE).await;
     if left > 0 {
         tracing::warn!(passes = left, "passes did not end in time");
     }
-    afresh
+    result
 }

@@ -148,7 +148,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::keep;
+    use crate::{
+        keep,
+        lease::gate::{Gate, boot_time},
+    };
 
     /// An API server that takes every write as it is, or answers `code` to all of them.
     struct Server {
@@ -214,7 +217,7 @@ mod tests {
         let worker = Worker {
             cache,
             waker: Waker::new(1),
-            requests: Requests::new(server.client(), timeout, "v1beta2"),
+            requests: Requests::new(server.client(), timeout, "v1beta2", Gate::open(boot_time)),
             events: Events::new(server.client(), timeout),
             clock: || Time::from_unix(1_767_225_600),
             pace: 1,

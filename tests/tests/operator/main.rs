@@ -9,6 +9,7 @@
 mod collision;
 mod deletion;
 mod kill;
+mod lease;
 mod life;
 mod namespaced;
 mod place;
