@@ -76,19 +76,18 @@ pub fn manifests() -> Result<String, Error> {
     }
     let role = root().join("deploy/rbac/role.yaml");
     let role = fs::read_to_string(&role).map_err(cannot(format!("read {}", role.display())))?;
-    let mut manifests = [&String::from_utf8_lossy(&output.stdout), role.as_str()].join("\n---\n");
-    for user in [USER, SECOND_USER] {
-        let subject = format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}");
-        manifests += &format!(
-            "\n---\n\
-             apiVersion: rbac.authorization.k8s.io/v1\n\
-             kind: ClusterRoleBinding\n\
-             metadata: {{name: {user}}}\n\
-             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {ROLE}}}\n\
-             subjects: [{subject}]\n"
-        );
-    }
-    Ok(manifests)
+    let crds = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok([crds, role, binding(USER), binding(SECOND_USER)].join("\n---\n"))
+}
+
+fn binding(user: &str) -> String {
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\n\
+         kind: ClusterRoleBinding\n\
+         metadata: {{name: {user}}}\n\
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {ROLE}}}\n\
+         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}]\n"
+    )
 }
 
 /// What the lease needs, as YAML: its namespace, and the role of `deploy/rbac` given to both users.

@@ -36,8 +36,8 @@ use crate::{
 const PATIENCE_BASE: Duration = Duration::from_secs(1);
 /// Longest wait for an API server.
 const PATIENCE_MAX: Duration = Duration::from_mins(1);
-/// How long passes under way may take after the signal to stop; a pod gets 30 seconds.
-const GRACE: Duration = Duration::from_secs(20);
+/// How long passes under way may take after the signal to stop; the install files give a pod 10 seconds.
+const GRACE: Duration = Duration::from_secs(8);
 /// How long after the signal to stop a write may still start: enough for most passes to end as
 /// planned, and little enough that a successor goes on within a second.
 const LAST_WRITES: Duration = Duration::from_millis(300);

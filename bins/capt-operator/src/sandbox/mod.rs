@@ -202,7 +202,9 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice) -> 
             timeout: Duration::from_secs(10),
             clock: clock::now,
             pace: speed,
+            lease: None,
         };
-        run::run(&connection, &options, std::future::pending()).await;
+        // Neither a lease to lose nor a signal: it goes on until it is dropped.
+        let _ = run::run(&connection, &options, std::future::pending()).await;
     }
 }
