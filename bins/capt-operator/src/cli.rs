@@ -31,7 +31,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Reconciles the objects of a cluster until it is told to stop (default).
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Prints what a pass over the given objects would write, and why.
     ///
     /// Exits with 0 if there is nothing to write, 2 if there is, 1 on bad input or usage.

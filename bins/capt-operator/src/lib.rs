@@ -112,7 +112,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => run::command(args).map(|()| OK).map_err(Error::from),
+        Command::Run(args) => run::command(*args).map(|()| OK).map_err(Error::from),
         Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
