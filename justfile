@@ -72,6 +72,7 @@ crds: && deploy
 
 # Write the install files anew from deploy/generator, the CRDs and the roles
 deploy:
+    UPDATE_DEPLOY=1 cargo test -q --workspace --test rbac -- the_files
     UPDATE_DEPLOY=1 cargo test -q --workspace --test install_files -- every_file
     @git status --short metadata.yaml crds deploy
 

@@ -141,6 +141,9 @@ impl Operator {
             .env_clear()
             .env("CAPT_KUBECONFIG", stack.kubeconfig_for(user)?)
             .env("CAPT_LEADER_ELECT", "false")
+            // Any number of them run on one machine.
+            .env("CAPT_HEALTH_ADDRESS", "127.0.0.1:0")
+            .env("CAPT_METRICS_ADDRESS", "127.0.0.1:0")
             .env("CAPT_LEADER_ELECT_NAMESPACE", LEASE_NAMESPACE)
             // In there the stack's end finds it, whatever happened to this process.
             .current_dir(stack.directory())

@@ -41,6 +41,23 @@ fn the_deployment_starts_the_operator_with_flags_that_it_has() {
     }
 }
 
+/// What is probed and scraped is where the flags say.
+#[test]
+fn the_ports_are_those_of_the_flags() {
+    let flag = |name: &str| settings::FLAGS.iter().find(|(flag, _)| *flag == name).unwrap().1;
+    assert_eq!(flag("health-address"), format!(":{}", settings::HEALTH_PORT));
+    assert_eq!(flag("metrics-address"), format!(":{}", settings::METRICS_PORT));
+    let deployment = workload::deployment();
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    for (probe, path) in [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")] {
+        assert_eq!(
+            (&container[probe]["httpGet"]["path"], &container[probe]["httpGet"]["port"]),
+            (&path.into(), &"health".into())
+        );
+    }
+    assert_eq!(workload::metrics_service()["spec"]["selector"], deployment["spec"]["selector"]["matchLabels"]);
+}
+
 #[test]
 fn the_roles_are_bound_to_the_service_account_of_the_deployment() {
     let bindings: Vec<Value> =

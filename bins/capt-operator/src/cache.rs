@@ -14,6 +14,7 @@ use capt_api::foreign::{ClusterView, SecretView, WorkspaceView};
 use capt_reconcile::{
     executor::Request,
     object::{Kind, Object, ObjectKey},
+    ownership::{self, Orphan},
     pass::{self, Observation, Settings},
     world::{Coverage, View, World},
 };
@@ -117,6 +118,40 @@ impl Cache {
             Observation::Malformed(_) | Observation::Complete(_) => state.triggers.replace(key, reads),
         }
         observation
+    }
+
+    /// Workspaces whose apply is gone; `None` as long as not everything is known. Records no reads.
+    pub fn orphans(&self) -> Option<Vec<Orphan>> {
+        ownership::orphans(&View::new(&self.state().world))
+    }
+
+    /// Whether the first list of every kind has arrived.
+    pub fn is_complete(&self) -> bool {
+        self.state().incomplete.is_empty()
+    }
+
+    /// Lets `look` look at everything that is known; nothing changes meanwhile, so it must be short.
+    pub fn inspect(&self, look: impl FnOnce(&World)) {
+        look(&self.state().world);
+    }
+
+    /// The status of an object that has passes, as it is known; null if there is none.
+    pub fn status(&self, key: &ObjectKey) -> Value {
+        let status = match self.state().world.peek(key) {
+            Some(Object::CaptCluster(object)) => object.status.as_ref().map(serde_json::to_value),
+            Some(Object::ControlPlane(object)) => object.status.as_ref().map(serde_json::to_value),
+            Some(Object::Apply(object)) => object.status.as_ref().map(serde_json::to_value),
+            Some(
+                Object::Cluster(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_)
+                | Object::Malformed(_),
+            )
+            | None => None,
+        };
+        // What was parsed can be written.
+        status.and_then(Result::ok).unwrap_or_default()
     }
 
     /// uid of an object that has passes.

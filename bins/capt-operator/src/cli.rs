@@ -2,7 +2,12 @@
 //!
 //! Every flag can also be given as an environment variable; a flag wins.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    num::NonZeroUsize,
+    path::PathBuf,
+    time::Duration,
+};
 
 use capt_reconcile::{
     cluster::mode::ClusterStatus,
@@ -17,6 +22,7 @@ const SCOPE: &str = "Scope";
 const LIMITS: &str = "Limits";
 const LEASE: &str = "Lease";
 const LOGGING: &str = "Logging";
+const SERVERS: &str = "Health and metrics";
 
 /// Turns Cluster API clusters on EKS into Terraform Workspaces.
 #[derive(Debug, Parser)]
@@ -40,6 +46,8 @@ pub enum Command {
     ///
     /// Takes the message, or a Workspace as YAML or JSON, whose condition Synced it then is.
     Classify(ClassifyArgs),
+    /// Prints the roles that `run` needs as YAML, for `kubectl apply -f -`.
+    Rbac,
     /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Starts API server, Cluster API core, Terraform provider and CAPT in this process, to play with.
@@ -55,7 +63,7 @@ pub enum Command {
 pub struct SandboxArgs {
     /// Address of the API server; others than the loopback let everybody in.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    pub listen: std::net::SocketAddr,
+    pub listen: SocketAddr,
     /// How much faster time runs: at 60 a minute takes a second.
     #[arg(long, value_name = "N", default_value = "60")]
     pub speed: std::num::NonZeroU32,
@@ -100,6 +108,9 @@ pub struct RunArgs {
     /// The lease.
     #[command(flatten)]
     pub lease: LeaseArgs,
+    /// Health and metrics.
+    #[command(flatten)]
+    pub servers: ServerArgs,
     /// Form of the log.
     #[arg(long, env = "CAPT_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t, help_heading = LOGGING)]
     pub log_format: LogFormat,
@@ -133,6 +144,30 @@ pub struct LeaseArgs {
     #[arg(long = "leader-elect-retry-period", env = "CAPT_LEADER_ELECT_RETRY_PERIOD", value_name = "DURATION", default_value = "2s", value_parser = duration, help_heading = LEASE)]
     pub retry_period: Duration,
 }
+
+/// Flags of the servers for health and metrics.
+#[derive(Debug, Clone, Args)]
+pub struct ServerArgs {
+    /// Where /livez and /readyz are served, `off` for nowhere.
+    #[arg(long, env = "CAPT_HEALTH_ADDRESS", value_name = "ADDRESS", default_value = ":9440", value_parser = address, help_heading = SERVERS)]
+    pub health_address: Address,
+    /// Where /metrics is served, over TLS and to those who may `get` that path; `off` for nowhere.
+    #[arg(long, env = "CAPT_METRICS_ADDRESS", value_name = "ADDRESS", default_value = ":8443", value_parser = address, help_heading = SERVERS)]
+    pub metrics_address: Address,
+    /// Directory with tls.crt and tls.key of the metrics server [default: a certificate made at the start].
+    #[arg(long, env = "CAPT_METRICS_CERT_DIR", value_name = "DIRECTORY", help_heading = SERVERS)]
+    pub metrics_cert_dir: Option<PathBuf>,
+    /// Serve metrics without TLS and to everybody; the log level is then fixed.
+    #[arg(
+        long, env = "CAPT_INSECURE_METRICS", value_name = "BOOL", default_value_t = false, action = ArgAction::Set,
+        num_args = 0..=1, default_missing_value = "true", require_equals = true, help_heading = SERVERS
+    )]
+    pub insecure_metrics: bool,
+}
+
+/// Where to listen; absent for nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address(pub Option<SocketAddr>);
 
 /// Flags of `plan`.
 #[derive(Debug, Args)]
@@ -233,6 +268,18 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `[host]:port`; without a host every address of this machine.
+fn address(text: &str) -> Result<Address, String> {
+    if text == "off" || text == "0" {
+        return Ok(Address(None));
+    }
+    let parsed = match text.strip_prefix(':') {
+        Some(port) => port.parse().ok().map(|port| SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port)),
+        None => text.parse().ok(),
+    };
+    parsed.map(|address| Address(Some(address))).ok_or_else(|| "write it as IP:PORT, :PORT or off".to_owned())
+}
+
 fn log_level(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
@@ -295,6 +342,15 @@ mod tests {
     fn a_timeout_is_at_least_a_second() {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         assert!(duration("0s").is_err() && duration("-5s").is_err() && duration("soon").is_err());
+    }
+
+    #[test]
+    fn an_address_is_a_port_or_an_ip_with_a_port_or_off() {
+        let text = |text| address(text).map(|Address(address)| address.map(|address| address.to_string()));
+        assert_eq!(text(":9440"), Ok(Some("[::]:9440".to_owned())));
+        assert_eq!(text("127.0.0.1:0"), Ok(Some("127.0.0.1:0".to_owned())));
+        assert_eq!((text("off"), text("0")), (Ok(None), Ok(None)));
+        assert!(text("9440").is_err() && text("localhost:1").is_err() && text(":x").is_err());
     }
 
     #[test]

@@ -4,8 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+use crate::traffic::Traffic;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,16 +45,20 @@ pub struct Connection {
     pub address: String,
 }
 
-/// Reads the configuration. Nothing is sent yet.
-pub async fn connect(kubeconfig: Option<PathBuf>, context: Option<String>) -> Result<Connection, Error> {
+/// Reads the configuration. Nothing is sent yet; whatever is sent later is counted in `traffic`.
+pub async fn connect(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    traffic: &Traffic,
+) -> Result<Connection, Error> {
     let mut config = config(kubeconfig, context).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // kube would repeat a request up to 15 times within one call, for minutes. A pass is repeated
     // instead, since by then it may have to write something else.
     config.default_retry = false;
     let address = config.cluster_url.to_string();
-    match Client::try_from(config) {
-        Ok(client) => Ok(Connection { client, address }),
+    match ClientBuilder::try_from(config) {
+        Ok(builder) => Ok(Connection { client: builder.with_layer(traffic).build(), address }),
         Err(source) => Err(Error::Client { address, source: Box::new(source) }),
     }
 }

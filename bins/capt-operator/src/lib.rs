@@ -14,22 +14,31 @@ pub mod causes;
 pub mod classify;
 pub mod cli;
 pub mod connection;
+pub mod crd_check;
 pub mod crds;
 pub mod discovery;
 pub mod documents;
 pub mod events;
+pub mod health;
 pub mod keep;
 pub mod lease;
 pub mod logging;
+pub mod metrics;
+pub mod orphans;
+pub mod permissions;
 pub mod plan_command;
 pub mod queue;
+pub mod rbac;
 pub mod requests;
 pub mod run;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 pub mod scheduler;
+pub mod serve;
 pub mod served_changes;
+pub mod startup;
 pub mod text;
+pub mod traffic;
 pub mod tree;
 pub mod triggers;
 pub mod typed;
@@ -115,6 +124,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         Command::Run(args) => run::command(*args).map(|()| OK).map_err(Error::from),
         Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
+        Command::Rbac => print(io, &rbac::all()).map(|()| OK),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
         #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => sandbox::command(&args, io).map(|()| OK).map_err(Error::from),
@@ -127,6 +137,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
             FAILURE
         }
     }
+}
+
+fn print(io: &mut Io<'_>, text: &str) -> Result<(), Error> {
+    io.stdout.write_all(text.as_bytes()).map_err(|error| Error::Crds(crds::Error::Output(error)))
 }
 
 /// Inserts `run` where the arguments name no command.

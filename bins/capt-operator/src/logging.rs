@@ -2,7 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::{EnvFilter, filter::Directive, fmt};
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, filter::Directive, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
+};
 
 use crate::cli::LogFormat;
 
@@ -21,14 +23,38 @@ pub enum Error {
     Taken(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Sets up the log of this process.
-pub fn start(format: LogFormat, level: &str) -> Result<(), Error> {
-    let builder = fmt().with_env_filter(filter(level)?).with_writer(io::stderr);
-    match format {
-        LogFormat::Text => builder.with_target(false).with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+/// The level of the log, which can be changed while it runs; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Level(reload::Handle<EnvFilter, Registry>);
+
+impl Level {
+    /// Changes it.
+    pub fn set(&self, level: &str) -> Result<(), Error> {
+        self.0.reload(filter(level)?).map_err(|error| Error::Taken(Box::new(error)))?;
+        tracing::info!(level, "the log level was changed");
+        Ok(())
     }
-    .map_err(Error::Taken)
+
+    /// What it is.
+    pub fn get(&self) -> String {
+        self.0.with_current(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// Sets up the log of this process.
+pub fn start(format: LogFormat, level: &str) -> Result<Level, Error> {
+    let (filter, handle) = reload::Layer::new(filter(level)?);
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_target(false).with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .try_init()
+        .map_err(|error| Error::Taken(Box::new(error)))?;
+    Ok(Level(handle))
 }
 
 fn filter(level: &str) -> Result<EnvFilter, Error> {

@@ -94,17 +94,23 @@ impl Queue {
         }
     }
 
-    /// The object whose pass is to be started now, if one is due and there is room.
-    pub fn start(&mut self, now: Instant) -> Option<ObjectKey> {
+    /// The object whose pass is to be started now, if one is due and there is room, and since when it
+    /// is due.
+    pub fn start(&mut self, now: Instant) -> Option<(ObjectKey, Instant)> {
         if self.running >= self.concurrency || self.due.first()?.0 > now {
             return None;
         }
-        let (_, key) = self.due.pop_first()?;
+        let (due, key) = self.due.pop_first()?;
         let record = self.records.entry(key.clone()).or_default();
         record.due = None;
         record.running = true;
         self.running += 1;
-        Some(key)
+        Some((key, due))
+    }
+
+    /// How many passes are due or have a time at which they are.
+    pub fn waiting(&self) -> usize {
+        self.due.len()
     }
 
     /// When a pass is due that can be started; absent while only an event or the end of a running
@@ -178,15 +184,19 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn started(queue: &mut Queue, now: Instant) -> Option<ObjectKey> {
+        queue.start(now).map(|(key, _)| key)
+    }
+
     #[test]
     fn many_wakes_make_one_pass() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         queue.wake(key("a"), now);
         queue.wake(key("a"), now);
-        assert_eq!(queue.start(now), Some(key("a")));
-        assert_eq!(queue.start(now), None);
+        assert_eq!(started(&mut queue, now), Some(key("a")));
+        assert_eq!(started(&mut queue, now), None);
         queue.finish(key("a"), SETTLED, now);
-        assert_eq!(queue.start(now), None);
+        assert_eq!(started(&mut queue, now), None);
         assert!(queue.records.is_empty(), "an object at rest takes no memory");
     }
 
@@ -194,11 +204,11 @@ mod tests {
     fn what_happens_during_a_pass_makes_another_right_after_it() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         queue.wake(key("a"), now);
-        assert_eq!(queue.start(now), Some(key("a")));
+        assert_eq!(started(&mut queue, now), Some(key("a")));
         queue.wake(key("a"), now);
-        assert_eq!(queue.start(now), None, "never two of one object");
+        assert_eq!(started(&mut queue, now), None, "never two of one object");
         queue.finish(key("a"), Verdict::Settled { next: Some(seconds(60)) }, now);
-        assert_eq!(queue.start(now), Some(key("a")));
+        assert_eq!(started(&mut queue, now), Some(key("a")));
     }
 
     #[test]
@@ -207,10 +217,10 @@ mod tests {
         queue.wake(key("b"), now);
         queue.wake(key("a"), now + seconds(1));
         let later = now + seconds(2);
-        assert_eq!(queue.start(later), Some(key("b")));
-        assert_eq!((queue.start(later), queue.next_due()), (None, None), "full");
+        assert_eq!(started(&mut queue, later), Some(key("b")));
+        assert_eq!((started(&mut queue, later), queue.next_due()), (None, None), "full");
         queue.finish(key("b"), SETTLED, later);
-        assert_eq!(queue.start(later), Some(key("a")));
+        assert_eq!(started(&mut queue, later), Some(key("a")));
     }
 
     #[test]
@@ -218,11 +228,11 @@ mod tests {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let deadline = Verdict::Settled { next: Some(seconds(60)) };
         queue.wake(key("a"), now);
-        queue.start(now);
+        started(&mut queue, now);
         queue.finish(key("a"), deadline, now);
         assert_eq!(queue.next_due(), Some(now + seconds(60)));
         queue.wake(key("a"), now + seconds(1));
-        assert_eq!(queue.start(now + seconds(1)), Some(key("a")));
+        assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")));
         queue.finish(key("a"), SETTLED, now + seconds(1));
         assert_eq!(queue.next_due(), None, "the last pass says when, not an earlier one");
     }
@@ -233,16 +243,16 @@ mod tests {
         let waits: Vec<_> = (0..12)
             .map(|_| {
                 queue.wake(key("a"), now);
-                queue.start(now);
+                started(&mut queue, now);
                 queue.finish(key("a"), Verdict::Failed, now).unwrap().as_secs()
             })
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
         queue.wake(key("a"), now);
-        queue.start(now);
+        started(&mut queue, now);
         queue.finish(key("a"), SETTLED, now);
         queue.wake(key("a"), now);
-        queue.start(now);
+        started(&mut queue, now);
         assert_eq!(queue.finish(key("a"), Verdict::Failed, now), Some(seconds(1)));
     }
 
@@ -250,11 +260,11 @@ mod tests {
     fn a_stale_view_waits_for_the_event_that_corrects_it_but_not_long() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         queue.wake(key("a"), now);
-        queue.start(now);
+        started(&mut queue, now);
         assert_eq!(queue.finish(key("a"), Verdict::Stale, now), Some(Duration::from_millis(50)));
-        assert_eq!(queue.start(now), None);
+        assert_eq!(started(&mut queue, now), None);
         queue.wake(key("a"), now);
-        assert_eq!(queue.start(now), Some(key("a")), "the event came first");
+        assert_eq!(started(&mut queue, now), Some(key("a")), "the event came first");
     }
 
     #[test]
@@ -262,7 +272,7 @@ mod tests {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let mut passes = 0;
         queue.wake(key("a"), now);
-        while queue.start(now).is_some() {
+        while started(&mut queue, now).is_some() {
             passes += 1;
             queue.wake(key("a"), now);
             queue.finish(key("a"), Verdict::Wrote { next: None }, now);
@@ -271,9 +281,9 @@ mod tests {
         assert_eq!(passes, WRITES_IN_A_ROW);
         queue.wake(key("a"), now);
         assert_eq!(queue.next_due(), Some(now + seconds(1)));
-        assert_eq!(queue.start(now + seconds(1)), Some(key("a")));
+        assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")));
         queue.finish(key("a"), SETTLED, now + seconds(1));
         queue.wake(key("a"), now + seconds(1));
-        assert_eq!(queue.start(now + seconds(1)), Some(key("a")), "rest ends it");
+        assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")), "rest ends it");
     }
 }

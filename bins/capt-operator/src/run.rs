@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Dura
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::pass::Settings;
+use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -16,19 +17,26 @@ use tokio::{
 
 use crate::{
     cache::Cache,
-    cli::{ClusterStatusChoice, LeaseArgs, RunArgs, WorkspaceApiChoice},
+    cli::{Address, ClusterStatusChoice, LeaseArgs, RunArgs, ServerArgs, WorkspaceApiChoice},
     connection::{self, Connection, connect},
-    discovery::{Served, discover},
+    discovery::Served,
     events::Events,
+    health::Health,
     lease::{
         self, Leadership,
         gate::boot_time,
         machine::{Loss, Terms, TermsError},
     },
     logging,
+    metrics::Metrics,
+    orphans,
     requests::Requests,
     scheduler::{self, Waker},
-    served_changes, watches,
+    serve::{self, Diagnostics, access::Access, tls::Tls},
+    served_changes,
+    startup::{self, Plans},
+    traffic::Traffic,
+    watches,
     worker::{Clock, Worker, system_clock},
 };
 
@@ -51,6 +59,9 @@ pub enum Error {
     /// No client.
     #[error(transparent)]
     Connection(#[from] connection::Error),
+    /// Health or metrics cannot be served.
+    #[error(transparent)]
+    Serve(#[from] serve::Error),
     /// The terms of the lease contradict each other.
     #[error("cannot apply for a lease: {0}")]
     Terms(#[from] TermsError),
@@ -77,15 +88,15 @@ pub struct Options {
     pub timeout: Duration,
     /// Tells the time.
     pub clock: Clock,
-    /// How many times faster that clock runs than ours; 1 everywhere but in a sandbox.
-    pub pace: u32,
     /// The lease; absent if there is only one operator.
     pub lease: Option<lease::Options>,
+    /// How many times faster that clock runs than ours; 1 everywhere but in a sandbox.
+    pub pace: u32,
 }
 
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
 pub fn command(args: RunArgs) -> Result<(), Error> {
-    logging::start(args.log_format, &args.log_level)?;
+    let level = logging::start(args.log_format, &args.log_level)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -95,7 +106,9 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
                 _ = interrupt.recv() => {}
             }
         };
-        let connection = connect(args.kubeconfig, args.context).await?;
+        let metrics = Arc::new(Metrics::new());
+        let traffic = Traffic::new(Arc::clone(&metrics));
+        let connection = connect(args.kubeconfig, args.context, &traffic).await?;
         let options = Options {
             namespace: args.namespace,
             workspace_api: args.workspace_api,
@@ -103,11 +116,65 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
             concurrency: args.concurrency.get(),
             timeout: args.write_timeout,
             clock: system_clock,
-            pace: 1,
             lease: lease_options(args.lease, connection.client.default_namespace(), args.write_timeout)?,
+            pace: 1,
         };
-        run(&connection, &options, shutdown).await
+        let watching = Watching { metrics, traffic, servers: args.servers, level: Some(level) };
+        run(&connection, &options, &watching, shutdown).await
     })
+}
+
+/// How others look at this process.
+#[derive(Debug)]
+pub struct Watching {
+    /// What is measured.
+    pub metrics: Arc<Metrics>,
+    /// How requests go.
+    pub traffic: Traffic,
+    /// Where that is served.
+    pub servers: ServerArgs,
+    /// The log level; absent where nobody may change it.
+    pub level: Option<logging::Level>,
+}
+
+impl Watching {
+    /// Nothing is served.
+    pub fn closed() -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let servers = ServerArgs {
+            health_address: Address(None),
+            metrics_address: Address(None),
+            metrics_cert_dir: None,
+            insecure_metrics: false,
+        };
+        Self { traffic: Traffic::new(Arc::clone(&metrics)), metrics, servers, level: None }
+    }
+
+    /// Opens the servers; they end when what is returned is dropped.
+    async fn serve(&self, client: &Client, leadership: &Leadership, timeout: Duration) -> Result<JoinSet<()>, Error> {
+        let ServerArgs { health_address, metrics_address, metrics_cert_dir, insecure_metrics } = self.servers.clone();
+        let mut servers = JoinSet::new();
+        if let Some(address) = health_address.0 {
+            let health = Health {
+                metrics: Arc::clone(&self.metrics),
+                traffic: self.traffic.clone(),
+                standing: leadership.standing(),
+            };
+            servers.spawn(serve::health(address, health).await?);
+        }
+        if let Some(address) = metrics_address.0 {
+            let secure = !insecure_metrics;
+            let diagnostics = Diagnostics {
+                metrics: Arc::clone(&self.metrics),
+                gate: leadership.gate(),
+                level: self.level.clone().filter(|_| secure),
+                access: secure.then(|| Access::new(client.clone(), timeout)),
+            };
+            let tls = if secure { Some(Tls::new(metrics_cert_dir).map_err(serve::Error::from)?) } else { None };
+            servers.spawn(serve::metrics(address, tls, diagnostics).await?);
+        }
+        Ok(servers)
+    }
 }
 
 fn lease_options(
@@ -125,10 +192,21 @@ fn lease_options(
 }
 
 /// Keeps passes going until `shutdown` is ready, or until the lease is lost.
-pub async fn run(connection: &Connection, options: &Options, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+pub async fn run(
+    connection: &Connection,
+    options: &Options,
+    watching: &Watching,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
     let leadership = match &options.lease {
         Some(lease) => Leadership::apply(connection.client.clone(), lease, boot_time),
         None => Leadership::alone(boot_time),
+    };
+    let _servers = watching.serve(&connection.client, &leadership, options.timeout).await?;
+    let plans = Plans {
+        namespaces: options.namespace.iter().cloned().collect(),
+        lease: options.lease.as_ref().map(|lease| lease.namespace.clone()),
+        metrics: watching.servers.metrics_address.0.is_some() && !watching.servers.insecure_metrics,
     };
     let mut shutdown = std::pin::pin!(shutdown);
     let end_of_lease = lease::lost(leadership.standing());
@@ -141,9 +219,9 @@ pub async fn run(connection: &Connection, options: &Options, shutdown: impl Futu
     let result = loop {
         let served = tokio::select! {
             result = &mut over => break result,
-            served = discover_patiently(connection, options.timeout) => served,
+            served = start_patiently(connection, &plans, options.timeout) => served,
         };
-        if let Some(result) = session(connection, options, &served, &leadership, over.as_mut()).await {
+        if let Some(result) = session(connection, options, watching, &served, &leadership, over.as_mut()).await {
             break result;
         }
         tracing::info!("what the API server serves has changed: starting afresh");
@@ -153,11 +231,11 @@ pub async fn run(connection: &Connection, options: &Options, shutdown: impl Futu
     result
 }
 
-/// Asks what is served until there is an answer.
-async fn discover_patiently(connection: &Connection, timeout: Duration) -> Served {
+/// Checks until everything is right.
+async fn start_patiently(connection: &Connection, plans: &Plans, timeout: Duration) -> Served {
     let mut wait = PATIENCE_BASE;
     loop {
-        match discover(&connection.client, timeout).await {
+        match startup::check(&connection.client, plans, timeout).await {
             Ok(served) => return served,
             Err(error) => {
                 tracing::warn!(address = connection.address, next_try = ?wait, "not ready: {error}");
@@ -172,6 +250,7 @@ async fn discover_patiently(connection: &Connection, timeout: Duration) -> Serve
 async fn session(
     connection: &Connection,
     options: &Options,
+    watching: &Watching,
     served: &Served,
     leadership: &Leadership,
     over: Pin<&mut impl Future<Output = Result<(), Error>>>,
@@ -201,18 +280,27 @@ async fn session(
     );
     let cache = Arc::new(Cache::new(kinds, settings));
     let waker = Waker::new(options.concurrency);
+    watching.traffic.forget_watches();
+    watching.metrics.attach(Arc::clone(&cache), waker.clone());
     let gate = leadership.gate();
     let worker = Worker {
         cache: Arc::clone(&cache),
         waker: waker.clone(),
         requests: Requests::new(client.clone(), options.timeout, served.cluster_version(), gate.clone()),
         events: Events::new(client.clone(), options.timeout),
+        metrics: Arc::clone(&watching.metrics),
         clock: options.clock,
         pace: options.pace,
     };
     // Dropped, and with it every watch ended, when this function returns.
-    let mut watching = JoinSet::new();
-    watching.spawn(watches::watch_all(client.clone(), served.clone(), options.namespace.clone(), cache, waker.clone()));
+    let mut watches = JoinSet::new();
+    watches.spawn(watches::watch_all(
+        client.clone(),
+        served.clone(),
+        options.namespace.clone(),
+        Arc::clone(&cache),
+        waker.clone(),
+    ));
     let changes = served_changes::wait(client.clone(), served.clone(), options.timeout);
     let mut ended = std::pin::pin!(async {
         tokio::select! {
@@ -225,6 +313,10 @@ async fn session(
         result = &mut ended => return result,
         () = lease::gained(leadership.standing()) => {}
     }
+    // To an operator of one namespace the Workspaces of the rest would look like orphans.
+    if options.namespace.is_none() {
+        watches.spawn(orphans::tell(cache, worker.events.clone()));
+    }
     let mut result = None;
     let stop = async {
         result = ended.await;
@@ -232,7 +324,11 @@ async fn session(
             gate.end_in(LAST_WRITES);
         }
     };
-    let left = scheduler::run(&waker, |object| worker.clone().pass(object), stop, GRACE).await;
+    let pass = |object, waited| {
+        watching.metrics.started(waited);
+        worker.clone().pass(object)
+    };
+    let left = scheduler::run(&waker, pass, stop, GRACE).await;
     if left > 0 {
         tracing::warn!(passes = left, "passes did not end in time");
     }

@@ -50,6 +50,12 @@ impl Waker {
         }
     }
 
+    /// How many passes wait, and how many are under way.
+    pub fn load(&self) -> (usize, usize) {
+        let queue = self.queue();
+        (queue.waiting(), queue.running())
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // Every method of the queue leaves it consistent at any point where it could panic.
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,9 +64,11 @@ impl Waker {
 
 /// Runs `pass` for every object that is due until `shutdown` is ready; then waits for the passes
 /// under way, no longer than `grace`. Returns how many of them did not end in time.
+///
+/// `pass` gets the object and for how long its pass has been due.
 pub async fn run<P, F>(waker: &Waker, pass: P, shutdown: impl Future<Output = ()>, grace: Duration) -> usize
 where
-    P: Fn(ObjectKey) -> F,
+    P: Fn(ObjectKey, Duration) -> F,
     F: Future<Output = Verdict> + Send + 'static,
 {
     let mut passes: JoinSet<Verdict> = JoinSet::new();
@@ -69,8 +77,9 @@ where
     loop {
         let next_due = {
             let mut queue = waker.queue();
-            while let Some(object) = queue.start(Instant::now()) {
-                let handle = passes.spawn(pass(object.clone()));
+            let now = Instant::now();
+            while let Some((object, due)) = queue.start(now) {
+                let handle = passes.spawn(pass(object.clone(), now.duration_since(due)));
                 objects.insert(handle.id(), object);
             }
             queue.next_due()
@@ -135,7 +144,7 @@ mod tests {
     {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let (begin, count) = (Instant::now(), AtomicUsize::new(0));
-        let recorded = |object: ObjectKey| {
+        let recorded = |object: ObjectKey, _| {
             sender.send((object.name, begin.elapsed().as_secs_f32())).unwrap();
             pass(count.fetch_add(1, Ordering::Relaxed))
         };
@@ -188,7 +197,7 @@ mod tests {
         for (length, left) in [(3, 0), (30, 1)] {
             let waker = Waker::new(8);
             waker.wake([key("a")]);
-            let pass = |_| async move {
+            let pass = |_, _| async move {
                 sleep(Duration::from_secs(length)).await;
                 SETTLED
             };

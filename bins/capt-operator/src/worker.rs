@@ -2,17 +2,29 @@
 //!
 //! The decisions are capt-reconcile's; here are only the clock, the log and the order of things.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use capt_reconcile::{
-    executor::{Executor, Outcome, Response, Step},
+    executor::{Executor, Outcome, Request, Response, Step},
     object::ObjectKey,
     pass::{self, Observation},
     plan::{Action, Plan},
 };
 use capt_status::Time;
 
-use crate::{cache::Cache, events::Events, queue::Verdict, requests, requests::Requests, scheduler::Waker, text::verb};
+use crate::{
+    cache::Cache,
+    events::Events,
+    metrics::{Metrics, PassOutcome},
+    queue::Verdict,
+    requests,
+    requests::Requests,
+    scheduler::Waker,
+    text::verb,
+};
 
 /// Tells the time, in whole seconds.
 pub type Clock = fn() -> Time;
@@ -33,6 +45,8 @@ pub struct Worker {
     pub requests: Requests,
     /// Publishes events.
     pub events: Events,
+    /// What is measured.
+    pub metrics: Arc<Metrics>,
     /// Tells the time.
     pub clock: Clock,
     /// How many times faster the clock runs than ours.
@@ -42,40 +56,52 @@ pub struct Worker {
 impl Worker {
     /// One pass over `object`.
     pub async fn pass(self, object: ObjectKey) -> Verdict {
+        let (kind, begin) = (object.kind, Instant::now());
+        let (outcome, verdict) = self.reconcile(object).await;
+        self.metrics.pass(kind, outcome, begin.elapsed());
+        verdict
+    }
+
+    async fn reconcile(&self, object: ObjectKey) -> (PassOutcome, Verdict) {
         let now = (self.clock)();
         let plan = match self.cache.observe(&object) {
             Observation::Complete(observed) => pass::plan(&observed, now),
-            Observation::Gone => return Verdict::Settled { next: None },
+            Observation::Gone => {
+                self.metrics.gone(&object);
+                return (PassOutcome::Gone, Verdict::Settled { next: None });
+            }
             // Reported when it was read; an event on it starts the next pass.
-            Observation::Malformed(_) => return Verdict::Settled { next: None },
+            Observation::Malformed(_) => return (PassOutcome::Malformed, Verdict::Settled { next: None }),
         };
         let next = plan.next.map(|at| until(now, at) / self.pace.max(1));
         if plan.actions.is_empty() {
             tracing::debug!(%object, state = state(&plan), note = plan.note, "nothing to write");
+            self.note_state(&plan);
             self.publish(&plan).await;
-            return Verdict::Settled { next };
+            return (PassOutcome::Settled, Verdict::Settled { next });
         }
         match self.execute(&plan).await {
             Outcome::Applied => {
+                self.note_state(&plan);
                 self.publish(&plan).await;
-                Verdict::Wrote { next }
+                (PassOutcome::Wrote, Verdict::Wrote { next })
             }
             Outcome::Conflict { action, refusal } => {
                 tracing::debug!(%object, action = words(&plan, action), refused = refusal.message, "the view was stale");
-                Verdict::Stale
+                (PassOutcome::Stale, Verdict::Stale)
             }
             Outcome::Blocked { action, by } => {
                 tracing::info!(%object, action = words(&plan, action), %by, "waits: there is still something in the way");
-                Verdict::Failed
+                (PassOutcome::Blocked, Verdict::Failed)
             }
             Outcome::Rejected { action, refusal } => {
                 let (code, reason) = (refusal.code, refusal.reason);
                 tracing::warn!(%object, action = words(&plan, action), code, reason, message = refusal.message, "refused");
-                Verdict::Failed
+                (PassOutcome::Rejected, Verdict::Failed)
             }
             Outcome::NoAnswer { action, message } => {
                 tracing::warn!(%object, action = words(&plan, action), message, "no answer");
-                Verdict::Failed
+                (PassOutcome::NoAnswer, Verdict::Failed)
             }
         }
     }
@@ -90,7 +116,21 @@ impl Worker {
                 Step::Done(outcome) => return outcome,
                 Step::Send(request) => request,
             };
+            let before = match &request {
+                Request::ApplyStatus { target, manager: _, body: _ } => Some(self.cache.status(target)),
+                // The status of a Cluster is not one of ours.
+                Request::MergeStatus { .. }
+                | Request::Create { .. }
+                | Request::MergePatch { .. }
+                | Request::JsonPatch { .. }
+                | Request::Delete { .. }
+                | Request::Get { .. }
+                | Request::List { .. } => None,
+            };
             let response = self.requests.send(manager, &request).await;
+            if let (Some(before), Response::Object(answer)) = (before, &response) {
+                self.metrics.status_written(plan.object.kind, &before, &answer["status"]);
+            }
             if request.is_write() {
                 let action = actions.next();
                 if let Response::Object(answer) = &response {
@@ -102,7 +142,14 @@ impl Worker {
         }
     }
 
+    fn note_state(&self, plan: &Plan) {
+        if let Some(state) = plan.state {
+            self.metrics.state(&plan.object, state);
+        }
+    }
+
     async fn publish(&self, plan: &Plan) {
+        self.metrics.events(plan.object.kind, &plan.events);
         if !plan.events.is_empty() {
             self.events.publish(&plan.object, self.cache.uid(&plan.object), &plan.events).await;
         }
@@ -219,6 +266,7 @@ mod tests {
             waker: Waker::new(1),
             requests: Requests::new(server.client(), timeout, "v1beta2", Gate::open(boot_time)),
             events: Events::new(server.client(), timeout),
+            metrics: Arc::new(Metrics::new()),
             clock: || Time::from_unix(1_767_225_600),
             pace: 1,
         };

@@ -1,25 +1,35 @@
-//! The role allows what the operator does, and nothing else.
+//! The roles allow what the operator does, and nothing else, and the files hold them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{collections::BTreeSet, fs, path::Path};
 
+use capt_operator::rbac::{self, Need, RULES};
 use capt_reconcile::{object::Kind, pass};
-use serde_json::Value;
 
-/// Every `verb group/resource` of the role.
-fn allowed() -> BTreeSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac/role.yaml");
-    let role: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!((&role["kind"], &role["metadata"]["name"]), (&"ClusterRole".into(), &"capt-operator".into()));
-    let texts = |rule: &Value, field: &str| -> Vec<String> {
-        rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
-    };
+#[test]
+fn the_files_are_what_the_table_says() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac");
+    for (file, text) in [
+        ("role.yaml", rbac::role()),
+        ("role-binding.yaml", rbac::role_binding()),
+        ("leader-election.yaml", rbac::lease_role()),
+    ] {
+        let path = directory.join(file);
+        if std::env::var_os("UPDATE_DEPLOY").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{file} is stale: run `just deploy`");
+    }
+}
+
+/// Every `verb group/resource` that is needed for `need`, each once.
+fn allowed(needs: &[Need]) -> BTreeSet<String> {
     let mut allowed = BTreeSet::new();
-    for rule in role["rules"].as_array().unwrap() {
-        for group in texts(rule, "apiGroups") {
-            for resource in texts(rule, "resources") {
-                for verb in texts(rule, "verbs") {
+    for rule in RULES.iter().filter(|rule| needs.contains(&rule.need)) {
+        for group in rule.groups {
+            for resource in rule.resources {
+                for verb in rule.verbs {
                     assert!(allowed.insert(format!("{verb} {group}/{resource}")), "{verb} {group}/{resource} twice");
                 }
             }
@@ -54,6 +64,9 @@ fn the_role_allows_exactly_what_the_operator_does() {
         }
     }
     needed.extend(["create", "patch"].map(|verb| format!("{verb} events.k8s.io/events")));
-    needed.extend(["list", "watch"].map(|verb| format!("{verb} apiextensions.k8s.io/customresourcedefinitions")));
-    assert_eq!(allowed(), needed);
+    needed
+        .extend(["get", "list", "watch"].map(|verb| format!("{verb} apiextensions.k8s.io/customresourcedefinitions")));
+    assert_eq!(allowed(&[Need::Passes]), needed);
+    let metrics = ["create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews"];
+    assert_eq!(allowed(&[Need::Metrics]), metrics.map(str::to_owned).into());
 }

@@ -85,6 +85,11 @@ fn settings_table() -> Vec<Setting> {
         ),
         enabled("At most one replica is evicted at a time.", "podDisruptionBudget", true),
         labelled(
+            "serviceMonitor",
+            "How Prometheus scrapes, for its operator; labels by which it finds this.",
+            &json!({}),
+        ),
+        labelled(
             "prometheusRule",
             "The alerts, for the Prometheus operator; labels by which it finds them.",
             &json!({}),

@@ -72,7 +72,7 @@ pub fn components(provider: Provider, source: &Source) -> Result<String, text::E
             .chain(crds)
             .chain([workload::service_account()])
             .chain(source.rbac.iter().cloned())
-            .chain([workload::deployment(), workload::disruption_budget()])
+            .chain([workload::deployment(), workload::metrics_service(), workload::disruption_budget()])
             .collect(),
         Provider::ControlPlane => {
             std::iter::once(workload::namespace(settings::CONTROL_PLANE_NAMESPACE)).chain(crds).collect()

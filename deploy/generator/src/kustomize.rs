@@ -15,10 +15,11 @@ pub fn kustomization(resources: &[String]) -> Result<String, text::Error> {
 
 /// The operator itself, without CRDs and roles, which have files of their own.
 pub fn manager() -> Result<String, text::Error> {
-    let documents: [Value; 4] = [
+    let documents: [Value; 5] = [
         workload::namespace(settings::NAMESPACE),
         workload::service_account(),
         workload::deployment(),
+        workload::metrics_service(),
         workload::disruption_budget(),
     ];
     text::yaml(&documents)

@@ -121,6 +121,7 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
     files.insert("deploy/argocd/argocd-cm.yaml".to_owned(), argocd::config_map()?);
     for (file, text) in [
         ("alerts.yaml", monitoring::rules()?),
+        ("service-monitor.yaml", monitoring::service_monitor()?),
         ("prometheus-rule.yaml", monitoring::prometheus_rule()?),
         ("dashboard.json", monitoring::dashboard()?),
     ] {

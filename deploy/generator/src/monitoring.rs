@@ -228,6 +228,27 @@ pub fn prometheus_rule() -> Result<String, text::Error> {
     })])
 }
 
+/// How the Prometheus operator scrapes. The certificate is made at each start, so it is not checked;
+/// who scrapes proves itself by its service account's token, and needs `get` on `/metrics`.
+pub fn service_monitor() -> Result<String, text::Error> {
+    let (key, value) = settings::SELECTOR;
+    text::yaml(&[json!({
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": settings::PROVIDER, "namespace": settings::NAMESPACE, "labels": settings::labels()},
+        "spec": {
+            "selector": {"matchLabels": {key: value, "app.kubernetes.io/name": settings::PROVIDER}},
+            "endpoints": [{
+                "port": "metrics",
+                "path": "/metrics",
+                "scheme": "https",
+                "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+                "tlsConfig": {"insecureSkipVerify": true},
+            }],
+        },
+    })])
+}
+
 /// The dashboard as Grafana imports it.
 pub fn dashboard() -> Result<String, text::Error> {
     let datasource = json!({"type": "prometheus", "uid": "${datasource}"});

@@ -34,8 +34,14 @@ pub const SELECTOR: (&str, &str) = ("control-plane", "controller-manager");
 pub const PROGRAM: &str = "/capt-operator";
 /// The command of the program.
 pub const COMMAND: &str = "run";
-/// Flags of the process and their values; a test compares them with the command line itself.
-pub const FLAGS: [(&str, &str); 1] = [("log-format", "json")];
+/// Flags of the process and their values, by name as the chart renders them; a test compares them with the command line itself.
+pub const FLAGS: [(&str, &str); 4] =
+    [("health-address", ":9440"), ("leader-elect", "true"), ("log-format", "json"), ("metrics-address", ":8443")];
+
+/// Port of `/livez` and `/readyz`; that of the flag.
+pub const HEALTH_PORT: i64 = 9440;
+/// Port of `/metrics`, over TLS; that of the flag.
+pub const METRICS_PORT: i64 = 8443;
 
 /// The release, as images and clusterctl name it.
 pub fn version() -> String {
@@ -76,6 +82,14 @@ pub fn pod_security() -> Value {
         "runAsGroup": USER,
         "seccompProfile": {"type": "RuntimeDefault"},
     })
+}
+
+/// Ports of the container.
+pub fn ports() -> Value {
+    json!([
+        {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+        {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+    ])
 }
 
 /// Labels of every object.

@@ -49,6 +49,9 @@ pub fn deployment() -> Value {
                         "image": format!("{}:{}", settings::IMAGE, settings::version()),
                         "command": [settings::PROGRAM],
                         "args": settings::arguments(),
+                        "ports": settings::ports(),
+                        "livenessProbe": probe("/livez"),
+                        "readinessProbe": probe("/readyz"),
                         "resources": settings::resources(),
                         "securityContext": settings::container_security(),
                     }],
@@ -62,6 +65,20 @@ pub fn deployment() -> Value {
     })
 }
 
+/// Where `/metrics` is scraped.
+pub fn metrics_service() -> Value {
+    let (key, value) = settings::SELECTOR;
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(METRICS_SERVICE, &settings::workload_labels()),
+        "spec": {
+            "selector": {key: value},
+            "ports": [{"name": "metrics", "port": settings::METRICS_PORT, "targetPort": "metrics", "protocol": "TCP"}],
+        },
+    })
+}
+
 /// At most one replica is evicted at a time. With a single one this does not hold up a drain.
 pub fn disruption_budget() -> Value {
     let (key, value) = settings::SELECTOR;
@@ -71,6 +88,14 @@ pub fn disruption_budget() -> Value {
         "metadata": metadata(settings::DEPLOYMENT, &settings::labels()),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {key: value}}},
     })
+}
+
+/// Name of the service; the Go implementation's.
+const METRICS_SERVICE: &str = "capt-controller-manager-metrics-service";
+
+/// Everything is said, so that nothing of an older Deployment stays.
+fn probe(path: &str) -> Value {
+    json!({"httpGet": {"path": path, "port": "health", "scheme": "HTTP"}, "periodSeconds": 10})
 }
 
 fn metadata(name: &str, labels: &Value) -> Value {

@@ -32,7 +32,8 @@ fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
 
 /// Without the marks that each tool leaves, so that what is left is what it installs.
 fn bare(mut object: Value) -> Value {
-    for labels in ["/metadata/labels", "/spec/selector/matchLabels", "/spec/template/metadata/labels"] {
+    for labels in ["/metadata/labels", "/spec/selector/matchLabels", "/spec/template/metadata/labels", "/spec/selector"]
+    {
         if let Some(Value::Object(labels)) = object.pointer_mut(labels) {
             labels.retain(|key, _| !key.starts_with("app.kubernetes.io/") && key != "helm.sh/chart");
         }
@@ -126,8 +127,14 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
 #[ignore = "needs helm: just test-install"]
 fn alerts_and_dashboard_are_the_files() {
     let objects =
-        rendered(&["--set=prometheusRule.enabled=true,prometheusRule.labels.team=x,dashboard.enabled=true"]).unwrap();
+        rendered(&["--set=serviceMonitor.enabled=true,prometheusRule.enabled=true,prometheusRule.labels.team=x,dashboard.enabled=true"]).unwrap();
     let file = root().join("deploy/monitoring");
+    // The monitor selects the service, and the port is one that the service has.
+    let (monitor, service) = (find(&objects, "ServiceMonitor"), find(&objects, "Service"));
+    for (label, value) in monitor["spec"]["selector"]["matchLabels"].as_object().unwrap() {
+        assert_eq!(&service["metadata"]["labels"][label], value, "{label}");
+    }
+    assert_eq!(monitor["spec"]["endpoints"][0]["port"], service["spec"]["ports"][0]["name"]);
     let rule = find(&objects, "PrometheusRule");
     assert_eq!(rule["metadata"]["labels"]["team"], "x");
     let stored = capt_tests::documents(&file.join("prometheus-rule.yaml")).unwrap();

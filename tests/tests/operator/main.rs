@@ -8,9 +8,11 @@
 
 mod collision;
 mod deletion;
+mod diagnostics;
 mod kill;
 mod lease;
 mod life;
 mod namespaced;
 mod place;
+mod rights;
 mod template;

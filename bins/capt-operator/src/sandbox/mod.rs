@@ -15,7 +15,6 @@ mod files;
 mod listener;
 
 use std::{
-    future::Future,
     io::{self, Write},
     net::SocketAddr,
     path::PathBuf,
@@ -32,6 +31,7 @@ use kube::Client;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
     task::JoinSet,
     time::sleep,
 };
@@ -41,7 +41,7 @@ use crate::{
     cli::{ClusterStatusChoice, LogFormat, SandboxArgs, WorkspaceApiChoice},
     connection::Connection,
     logging,
-    run::{self, Options},
+    run::{self, Options, Watching},
 };
 
 /// How often the models look whether a run of Terraform is over.
@@ -142,6 +142,8 @@ pub struct World {
     /// Where it listens.
     pub address: SocketAddr,
     _tasks: JoinSet<()>,
+    /// Ends the operator when it is dropped.
+    _operator: oneshot::Sender<()>,
 }
 
 impl World {
@@ -158,8 +160,14 @@ impl World {
         let mut tasks = JoinSet::new();
         tasks.spawn(listener::serve(listener, service.clone()));
         tasks.spawn(models(service.clone()));
-        tasks.spawn(operator(service.clone(), args.speed.get(), args.workspace_api));
-        Ok(Self { service, address, _tasks: tasks })
+        let (stop, stopped) = oneshot::channel();
+        let (of_operator, speed, workspace_api) = (service.clone(), args.speed.get(), args.workspace_api);
+        // A thread and a runtime of its own: the operator is not made to be moved between threads.
+        std::thread::Builder::new()
+            .name("operator".to_owned())
+            .spawn(move || operator(of_operator, speed, workspace_api, stopped))
+            .map_err(Error::System)?;
+        Ok(Self { service, address, _tasks: tasks, _operator: stop })
     }
 }
 
@@ -184,16 +192,21 @@ async fn models(service: Service) {
     }
 }
 
-fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice) -> impl Future<Output = ()> {
-    let client = Client::new(
-        tower::service_fn(move |request: http::Request<kube::client::Body>| {
-            let service = service.clone();
-            async move { Ok::<_, std::convert::Infallible>(service.respond(request).await) }
-        }),
-        "default",
-    );
-    async move {
-        let connection = Connection { client, address: "the sandbox".to_owned() };
+/// The operator as it is, until `stopped`.
+fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, stopped: oneshot::Receiver<()>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!("the operator cannot start: {error}");
+            return;
+        }
+    };
+    let respond = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let service = service.clone();
+        async move { Ok::<_, std::convert::Infallible>(service.respond(request).await) }
+    });
+    runtime.block_on(async move {
+        let connection = Connection { client: Client::new(respond, "default"), address: "the sandbox".to_owned() };
         let options = Options {
             namespace: None,
             workspace_api,
@@ -201,10 +214,15 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice) -> 
             concurrency: 8,
             timeout: Duration::from_secs(10),
             clock: clock::now,
-            pace: speed,
+            // There is no other one.
             lease: None,
+            pace: speed,
         };
-        // Neither a lease to lose nor a signal: it goes on until it is dropped.
-        let _ = run::run(&connection, &options, std::future::pending()).await;
-    }
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        if let Err(error) = run::run(&connection, &options, &Watching::closed(), stopped).await {
+            tracing::error!("the operator ended: {error}");
+        }
+    });
 }

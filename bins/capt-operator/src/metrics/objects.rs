@@ -1,0 +1,145 @@
+//! How many objects there are, and how they are: counted in the cache when somebody scrapes.
+
+use std::collections::BTreeSet;
+
+use capt_api::{
+    foreign::{ForeignCondition, WorkspaceApi, WorkspaceView},
+    names,
+};
+use capt_reconcile::{
+    object::{Kind, Object, ObjectKey},
+    world::World,
+};
+use capt_status::{Phase, State, failure::classify};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ObjectLabels {
+    kind: &'static str,
+    state: &'static str,
+    phase: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkspaceLabels {
+    api: &'static str,
+    health: &'static str,
+    class: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabel {
+    kind: &'static str,
+}
+
+/// Gauges of what is there.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    by_state: Family<ObjectLabels, Gauge>,
+    malformed: Family<KindLabel, Gauge>,
+    workspaces: Family<WorkspaceLabels, Gauge>,
+    orphans: Gauge,
+}
+
+impl Objects {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let objects = Self::default();
+        registry.register("objects", "Objects by state and phase", objects.by_state.clone());
+        registry.register("malformed_objects", "Objects of ours that do not parse", objects.malformed.clone());
+        registry.register(
+            "workspaces",
+            "Workspaces of ours by health and, if the last apply failed, class of the failure",
+            objects.workspaces.clone(),
+        );
+        registry.register("orphaned_workspaces", "Workspaces of ours whose apply is gone", objects.orphans.clone());
+        objects
+    }
+
+    /// Counts what is in `world`.
+    pub(super) fn read(&self, world: &World) {
+        self.by_state.clear();
+        self.malformed.clear();
+        self.workspaces.clear();
+        let mut applies = BTreeSet::new();
+        for kind in [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template, Kind::Apply] {
+            for key in world.keys(kind) {
+                match world.peek(key) {
+                    Some(Object::CaptCluster(object)) => {
+                        let status = object.status.as_ref();
+                        self.count(kind, status.and_then(|it| it.state), status.and_then(|it| it.phase));
+                    }
+                    Some(Object::ControlPlane(object)) => {
+                        let status = object.status.as_ref();
+                        self.count(kind, status.and_then(|it| it.state), status.and_then(|it| it.phase));
+                    }
+                    Some(Object::Apply(object)) => {
+                        applies.extend(object.metadata.uid.clone());
+                        self.count(kind, None, None);
+                    }
+                    Some(Object::Malformed(_)) => {
+                        self.malformed.get_or_create(&KindLabel { kind: kind.name() }).inc();
+                    }
+                    Some(Object::Template(_)) => self.count(kind, None, None),
+                    Some(Object::Cluster(_) | Object::Workspace(_) | Object::Secret(_)) | None => {}
+                }
+            }
+        }
+        let mut orphans = 0;
+        for api in WorkspaceApi::ALL {
+            for key in world.keys(Kind::Workspace(api)) {
+                let Some(Object::Workspace(workspace)) = world.peek(key) else { continue };
+                let Some(owner) = workspace.meta.labels.get(names::OWNER_UID_LABEL) else { continue };
+                let (health, class) = health(workspace);
+                self.workspaces.get_or_create(&WorkspaceLabels { api: api.group(), health, class }).inc();
+                orphans += i64::from(!applies.contains(owner) && !is_claimed(world, workspace));
+            }
+        }
+        self.orphans.set(orphans);
+    }
+
+    fn count(&self, kind: Kind, state: Option<State>, phase: Option<Phase>) {
+        let labels = ObjectLabels {
+            kind: kind.name(),
+            state: state.map_or("", State::as_str),
+            phase: phase.map_or("", phase_name),
+        };
+        self.by_state.get_or_create(&labels).inc();
+    }
+}
+
+const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Creating => "Creating",
+        Phase::Ready => "Ready",
+        Phase::Failed => "Failed",
+        Phase::Deleting => "Deleting",
+    }
+}
+
+/// Whether the apply that made it is there under its name: after a move it has another uid.
+fn is_claimed(world: &World, workspace: &WorkspaceView) -> bool {
+    let annotation = |name: &str| workspace.meta.annotations.get(name);
+    match (annotation(names::OWNER_NAMESPACE_ANNOTATION), annotation(names::OWNER_NAME_ANNOTATION)) {
+        (Some(namespace), Some(name)) => world.peek(&ObjectKey::new(Kind::Apply, namespace, name)).is_some(),
+        (None, _) | (_, None) => false,
+    }
+}
+
+/// Health of a Workspace, and the class of its failure if it fails.
+fn health(workspace: &WorkspaceView) -> (&'static str, &'static str) {
+    let is = |condition: &Option<ForeignCondition>, status: &str| {
+        condition.as_ref().is_some_and(|condition| condition.status == status)
+    };
+    if is(&workspace.synced, "False") {
+        let message = workspace.synced.as_ref().map(|condition| condition.message.as_str()).unwrap_or_default();
+        ("failing", classify(message).class.as_str())
+    } else if is(&workspace.synced, "True") && is(&workspace.ready, "True") {
+        ("ready", "")
+    } else {
+        ("progressing", "")
+    }
+}

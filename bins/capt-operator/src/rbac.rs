@@ -1,0 +1,192 @@
+//! What the operator may do: one table, from which the roles are written and the start-up check asks.
+//!
+//! A right that is missing here is refused on a real cluster, and one that is here without need is
+//! somebody's risk; so each rule says why. It must not know how rights are asked for.
+
+use std::fmt::Write as _;
+
+/// Name of the cluster role.
+pub const ROLE: &str = "capt-operator";
+/// Name of the role for the lease.
+pub const LEASE_ROLE: &str = "capt-operator-leader-election";
+/// Namespace and service account of the install files.
+pub const NAMESPACE: &str = "capt-system";
+
+const INFRASTRUCTURE: &[&str] = &["infrastructure.cluster.x-k8s.io"];
+const CONTROL_PLANE: &[&str] = &["controlplane.cluster.x-k8s.io"];
+const READ: &[&str] = &["get", "list", "watch"];
+const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
+const ALL: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+
+/// What a rule is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Passes.
+    Passes,
+    /// Asking who may read the metrics.
+    Metrics,
+    /// The lease, in its own namespace.
+    Lease,
+}
+
+/// Some verbs on some resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Why, for people.
+    pub why: &'static str,
+    /// What for.
+    pub need: Need,
+    /// API groups, empty for core.
+    pub groups: &'static [&'static str],
+    /// Plural names, with subresource.
+    pub resources: &'static [&'static str],
+    /// Verbs.
+    pub verbs: &'static [&'static str],
+}
+
+const fn rule(
+    why: &'static str,
+    groups: &'static [&'static str],
+    resources: &'static [&'static str],
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule { why, need: Need::Passes, groups, resources, verbs }
+}
+
+/// Everything.
+pub const RULES: [Rule; 17] = [
+    rule(
+        "Provider objects: users create and delete them; finalizers, endpoint and names are patched.",
+        INFRASTRUCTURE,
+        &["captclusters"],
+        READ_PATCH,
+    ),
+    rule("The same for control planes.", CONTROL_PLANE, &["captcontrolplanes"], READ_PATCH),
+    rule("Templates are the users'.", INFRASTRUCTURE, &["workspacetemplates"], READ),
+    rule(
+        "Applies are made for the VPC, the control plane and the kubeconfig.",
+        INFRASTRUCTURE,
+        &["workspacetemplateapplies"],
+        ALL,
+    ),
+    rule("Statuses.", INFRASTRUCTURE, &["captclusters/status", "workspacetemplateapplies/status"], &["patch"]),
+    rule("The status of control planes.", CONTROL_PLANE, &["captcontrolplanes/status"], &["patch"]),
+    rule(
+        "Children carry blockOwnerDeletion, which some clusters allow only with this.",
+        INFRASTRUCTURE,
+        &["captclusters/finalizers", "workspacetemplateapplies/finalizers"],
+        &["update"],
+    ),
+    rule("The same for children of control planes.", CONTROL_PLANE, &["captcontrolplanes/finalizers"], &["update"]),
+    rule(
+        "Patched where the Go implementation left a URL in the place of the endpoint's host, or where no core copies it.",
+        &["cluster.x-k8s.io"],
+        &["clusters"],
+        READ_PATCH,
+    ),
+    rule(
+        "In the place of core where none runs; beside core a failure text that it never clears.",
+        &["cluster.x-k8s.io"],
+        &["clusters/status"],
+        &["patch"],
+    ),
+    rule("Workspaces of both APIs.", &["tf.upbound.io", "tf.m.upbound.io"], &["workspaces"], ALL),
+    rule(
+        "Outputs are read from connection Secrets; CA and kubeconfig Secrets are written. The garbage collector deletes them.",
+        &[""],
+        &["secrets"],
+        &["get", "list", "watch", "create", "patch"],
+    ),
+    rule("Events.", &["events.k8s.io"], &["events"], &["create", "patch"]),
+    rule(
+        "To notice that the Terraform provider or a new version of Cluster is installed, and whether our CRDs are of this version.",
+        &["apiextensions.k8s.io"],
+        &["customresourcedefinitions"],
+        READ,
+    ),
+    Rule {
+        why: "One of several replicas writes.",
+        need: Need::Lease,
+        groups: &["coordination.k8s.io"],
+        resources: &["leases"],
+        verbs: &["get", "list", "watch", "create", "patch"],
+    },
+    Rule {
+        why: "Who reads the metrics.",
+        need: Need::Metrics,
+        groups: &["authentication.k8s.io"],
+        resources: &["tokenreviews"],
+        verbs: &["create"],
+    },
+    Rule {
+        why: "Whether they may.",
+        need: Need::Metrics,
+        groups: &["authorization.k8s.io"],
+        resources: &["subjectaccessreviews"],
+        verbs: &["create"],
+    },
+];
+
+/// All roles and bindings, as YAML.
+pub fn all() -> String {
+    [role(), role_binding(), lease_role()].join("---\n")
+}
+
+/// The cluster role, as YAML.
+pub fn role() -> String {
+    let mut text = format!(
+        "# Generated by `capt-operator rbac`: what it reads it watches, what it writes it may write, nothing else.\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {ROLE}\nrules:\n"
+    );
+    for rule in RULES.iter().filter(|rule| rule.need != Need::Lease) {
+        write_rule(&mut text, rule);
+    }
+    text
+}
+
+/// The role for the lease and its binding, as YAML.
+pub fn lease_role() -> String {
+    let mut text = format!(
+        "# Generated by `capt-operator rbac`: the lease, in the operator's own namespace.\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {LEASE_ROLE}\n  \
+         namespace: {NAMESPACE}\nrules:\n"
+    );
+    for rule in RULES.iter().filter(|rule| rule.need == Need::Lease) {
+        write_rule(&mut text, rule);
+    }
+    text.push_str("---\n");
+    text.push_str(&binding("RoleBinding", "Role", LEASE_ROLE, &format!("  namespace: {NAMESPACE}\n")));
+    text
+}
+
+/// The binding of the cluster role, as YAML.
+pub fn role_binding() -> String {
+    let head = format!(
+        "# Generated by `capt-operator rbac`: gives the role to the service account of the operator. For a user instead:\n\
+         #   kubectl create clusterrolebinding {ROLE} --clusterrole={ROLE} --user=NAME\n"
+    );
+    head + &binding("ClusterRoleBinding", "ClusterRole", ROLE, "")
+}
+
+fn binding(kind: &str, role_kind: &str, name: &str, namespace: &str) -> String {
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{namespace}\
+         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {role_kind}\n  name: {name}\n\
+         subjects:\n- kind: ServiceAccount\n  name: {ROLE}\n  namespace: {NAMESPACE}\n"
+    )
+}
+
+fn write_rule(text: &mut String, rule: &Rule) {
+    let Rule { why, need: _, groups, resources, verbs } = rule;
+    let list = |items: &[&str]| {
+        items.iter().map(|item| if item.is_empty() { "\"\"" } else { item }).collect::<Vec<_>>().join(", ")
+    };
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "# {why}\n- apiGroups: [{}]\n  resources: [{}]\n  verbs: [{}]\n",
+        list(groups),
+        list(resources),
+        list(verbs)
+    );
+}
