@@ -1,6 +1,6 @@
 //! The objects that run the operator, with their default settings.
 //!
-//! Made from [`settings`](crate::settings) alone; Kustomize takes them as they are, clusterctl with
+//! Made from [`settings`] alone; Kustomize takes them as they are, clusterctl with
 //! its labels, and the chart's defaults have to render the same.
 
 use serde_json::{Value, json};
