@@ -7,7 +7,7 @@ use capt_tests::operator::USER;
 use crate::{Error, facts, scene::Scene};
 
 /// Most writes that one cluster's life may take, with two Workspaces.
-const WRITES: usize = 36;
+const WRITES: usize = 40;
 
 /// Prints times, requests and memory; fails when the operator wrote more than it may.
 pub(crate) fn print(scene: &Scene, mark: jiff::Timestamp, created: Duration, deleted: Duration) -> Result<(), Error> {
