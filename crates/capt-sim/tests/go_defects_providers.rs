@@ -16,14 +16,8 @@ use capt_sim::{
     provider::{Ending, Outputs},
 };
 use capt_status::Span;
-use common::{CA, FILES, condition, create, documents, key, simulation, status, terraform};
+use common::{CA, FILES, condition, create, documents, key, ready, simulation, status, terraform};
 use serde_json::{Value, json};
-
-fn ready() -> Simulation {
-    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
-    assert!(simulation.run());
-    simulation
-}
 
 fn plane(simulation: &Simulation) -> Value {
     status(simulation, Kind::CaptControlPlane, "demo")

@@ -11,14 +11,8 @@ use capt_reconcile::{
 };
 use capt_sim::Simulation;
 use capt_status::Span;
-use common::{FILES, condition, create, documents, key, simulation, status};
+use common::{condition, create, documents, key, ready, simulation, status};
 use serde_json::{Value, json};
-
-fn ready() -> Simulation {
-    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
-    assert!(simulation.run());
-    simulation
-}
 
 /// What was written since `before`, other than the status of our objects.
 fn written(simulation: &Simulation, before: usize) -> Vec<ObjectKey> {

@@ -15,14 +15,8 @@ use capt_sim::{
     provider::{Ending, Outputs},
 };
 use capt_status::Span;
-use common::{FILES, condition, create, key, simulation, status, terraform};
+use common::{FILES, condition, create, key, ready, simulation, status, terraform};
 use serde_json::{Value, json};
-
-fn ready() -> Simulation {
-    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
-    assert!(simulation.run());
-    simulation
-}
 
 fn plane(simulation: &Simulation) -> Value {
     status(simulation, Kind::CaptControlPlane, "demo")

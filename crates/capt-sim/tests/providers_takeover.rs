@@ -11,14 +11,8 @@ use capt_sim::{
     Simulation,
     provider::{Ending, Outputs},
 };
-use common::{FILES, condition, key, simulation, status};
+use common::{FILES, condition, key, ready, simulation, status};
 use serde_json::{Value, json};
-
-fn ready() -> Simulation {
-    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
-    assert!(simulation.run());
-    simulation
-}
 
 fn plane(simulation: &Simulation) -> Value {
     simulation.api.get(&key(Kind::CaptControlPlane, "demo")).unwrap().clone()

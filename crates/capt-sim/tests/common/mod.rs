@@ -75,6 +75,13 @@ pub fn simulation(api: WorkspaceApi, files: &[&str]) -> Simulation {
     simulation
 }
 
+/// The examples' cluster with cluster-scoped Workspaces, run until it is ready.
+pub fn ready() -> Simulation {
+    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+    assert!(simulation.run());
+    simulation
+}
+
 pub fn status(simulation: &Simulation, kind: Kind, name: &str) -> Value {
     simulation.api.get(&key(kind, name)).unwrap_or_else(|| panic!("no {} {name}", kind.name()))["status"].clone()
 }
