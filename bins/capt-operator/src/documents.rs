@@ -126,7 +126,7 @@ impl Documents {
         }
         for (key, (value, _)) in self.objects {
             let version = value["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
-            let object = Object::parse(key.kind, value);
+            let object = Object::parse(key.kind, &value);
             world.watched(key, version.unwrap_or_default(), object);
         }
         world

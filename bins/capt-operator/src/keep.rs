@@ -4,7 +4,10 @@
 //! event or status either: of those only which keys are filled is kept.
 
 use capt_api::names::{CLUSTER_SECRET_TYPE, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP};
-use capt_reconcile::object::{Kind, Object, ObjectKey};
+use capt_reconcile::{
+    managed_fields::is_update_of_status,
+    object::{Kind, Object, ObjectKey},
+};
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
@@ -29,7 +32,11 @@ pub struct Kept {
 /// What is kept of `object`, an object of `kind` read from a watch of `api_version`.
 pub fn from_watch(kind: Kind, api_version: &str, object: DynamicObject) -> Kept {
     let DynamicObject { types: _, mut metadata, data } = object;
-    metadata.managed_fields = None;
+    let entries = metadata.managed_fields.as_deref().unwrap_or_default();
+    if !entries.iter().any(|entry| is_update_of_status(entry.operation.as_deref(), entry.subresource.as_deref())) {
+        // Mostly so, and it is large: it is not even turned into JSON.
+        metadata.managed_fields = None;
+    }
     let mut value = if data.is_object() { data } else { json!({}) };
     // Items of a list may lack both, and the form of a Cluster depends on its version.
     value["apiVersion"] = json!(api_version);
@@ -41,23 +48,33 @@ pub fn from_watch(kind: Kind, api_version: &str, object: DynamicObject) -> Kept 
 
 /// What is kept of `value`, an object of `kind`.
 pub fn from_value(kind: Kind, mut value: Value) -> Kept {
-    if let Some(metadata) = value["metadata"].as_object_mut() {
-        metadata.remove("managedFields");
-    }
+    forget_managers(kind, &mut value);
     if kind == Kind::Secret && !is_ours(&value) {
         hide_values(&mut value);
     }
     let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
     let key = ObjectKey::new(kind, text("namespace"), text("name"));
     let resource_version = text("resourceVersion").parse().unwrap_or_default();
-    Kept { key, resource_version, object: parse(kind, value) }
+    Kept { key, resource_version, object: parse(kind, &value) }
+}
+
+/// Who manages which field is large and nobody's business, unless an update of a status of ours is to be taken over.
+fn forget_managers(kind: Kind, value: &mut Value) {
+    let is_update = |entry: &Value| is_update_of_status(entry["operation"].as_str(), entry["subresource"].as_str());
+    let of_ours = matches!(kind, Kind::CaptCluster | Kind::CaptControlPlane | Kind::Apply);
+    if of_ours && value["metadata"]["managedFields"].as_array().is_some_and(|entries| entries.iter().any(is_update)) {
+        return;
+    }
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
 }
 
 /// As `Object::parse`, but what is malformed names its field.
-fn parse(kind: Kind, value: Value) -> Object {
-    match typed::check(kind, &value) {
+fn parse(kind: Kind, value: &Value) -> Object {
+    match typed::check(kind, value) {
         Ok(()) => Object::parse(kind, value),
-        Err(error) => Object::Malformed(error.to_string().into()),
+        Err(error) => Object::malformed(&error, value),
     }
 }
 
@@ -145,11 +162,29 @@ mod tests {
     }
 
     #[test]
+    fn who_manages_what_is_kept_while_there_is_a_status_to_take_over() {
+        let entry = |operation: &str| json!({"manager": "m", "operation": operation, "subresource": "status"});
+        for (kind, entries, kept) in [
+            (Kind::Apply, json!([{"manager": "kubectl", "operation": "Update"}, entry("Update")]), 2),
+            (Kind::Apply, json!([{"manager": "kubectl", "operation": "Update"}, entry("Apply")]), 0),
+        ] {
+            let value = json!({"metadata": {"name": "a", "namespace": "ns", "managedFields": entries},
+                "spec": {"templateRef": {"name": "t"}}});
+            let by_watch = from_watch(kind, "v1", serde_json::from_value(value.clone()).unwrap());
+            for Kept { key: _, resource_version: _, object } in [by_watch, from_value(kind, value)] {
+                let Object::Apply(apply) = object else { panic!("no apply") };
+                assert_eq!(apply.metadata.managed_fields.as_deref().unwrap_or_default().len(), kept);
+            }
+        }
+    }
+
+    #[test]
     fn an_object_of_ours_that_does_not_parse_is_kept_with_the_reason() {
         let kept =
             from_value(Kind::Apply, json!({"metadata": {"name": "a", "namespace": "ns"}, "spec": {"templateRef": 5}}));
-        let Object::Malformed(reason) = kept.object else { panic!("parses") };
-        assert!(reason.contains("spec.templateRef"), "{reason}");
+        let Object::Malformed(malformed) = kept.object else { panic!("parses") };
+        assert!(malformed.reason.contains("spec.templateRef"), "{malformed}");
+        assert_eq!(malformed.meta.name, "a");
         assert_eq!(kept.resource_version, 0);
     }
 }

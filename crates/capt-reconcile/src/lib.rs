@@ -21,6 +21,7 @@ pub mod child;
 pub mod cluster;
 pub mod executor;
 pub mod hash;
+pub mod managed_fields;
 pub mod memory;
 pub mod meta;
 pub mod object;

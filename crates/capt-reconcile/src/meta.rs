@@ -5,6 +5,7 @@ use kube::{Resource, ResourceExt, core::ObjectMeta};
 use serde_json::{Value, json};
 
 use crate::{
+    managed_fields::is_update_of_status,
     object::{Kind, ObjectKey},
     plan::{Action, Event, EventType, Op, Plan, Precondition},
 };
@@ -15,12 +16,23 @@ use crate::{
 pub struct Writer {
     plan: Plan,
     own: Precondition,
+    /// `metadata.managedFields`, where an update of the status is among them.
+    managed_fields: Vec<Value>,
 }
 
 impl Writer {
     /// A writer for the plan of the object at `key` with `meta`.
     pub fn new(key: ObjectKey, meta: &ObjectMeta) -> Self {
-        Self { plan: Plan::nothing(key, ""), own: observed(meta) }
+        let entries = meta.managed_fields.as_deref().unwrap_or_default();
+        let is_update =
+            entries.iter().any(|entry| is_update_of_status(entry.operation.as_deref(), entry.subresource.as_deref()));
+        let managed_fields = if is_update { entries.iter().map(|entry| json!(entry)).collect() } else { Vec::new() };
+        Self { plan: Plan::nothing(key, ""), own: observed(meta), managed_fields }
+    }
+
+    /// `metadata.managedFields` of the object; empty unless there is an update of the status to take over.
+    pub fn managed_fields(&self) -> &[Value] {
+        &self.managed_fields
     }
 
     /// Adds a write to another object.
@@ -124,11 +136,17 @@ pub fn add_finalizer<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
     }
 }
 
-/// JSON patch operations that remove `finalizer`; `None` if it is not set.
+/// JSON patch operations that remove `finalizer`, however often it is there; `None` if it is not set.
 pub fn remove_finalizer<K: Resource>(object: &K, finalizer: &str) -> Option<Vec<Value>> {
-    let index = object.finalizers().iter().position(|found| found == finalizer)?;
-    let path = format!("/metadata/finalizers/{index}");
-    Some(vec![json!({"op": "test", "path": path, "value": finalizer}), json!({"op": "remove", "path": path})])
+    // From the end, so that what is removed moves nothing that follows.
+    let copies = object.finalizers().iter().enumerate().rev().filter(|(_, found)| *found == finalizer);
+    let operations: Vec<Value> = copies
+        .flat_map(|(index, _)| {
+            let path = format!("/metadata/finalizers/{index}");
+            [json!({"op": "test", "path": path, "value": finalizer}), json!({"op": "remove", "path": path})]
+        })
+        .collect();
+    (!operations.is_empty()).then_some(operations)
 }
 
 /// JSON patch operations that set annotations, or remove them where the value is `None`; none for what is

@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
-    foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
+    foreign::{ClusterView, SecretView, ViewMeta, WorkspaceApi, WorkspaceView},
 };
 use serde_json::Value;
 
@@ -164,27 +164,47 @@ pub enum Object {
     Workspace(Arc<WorkspaceView>),
     /// Secret.
     Secret(Arc<SecretView>),
-    /// An object of ours that does not parse, with the reason.
-    Malformed(Arc<str>),
+    /// An object of ours that does not parse.
+    Malformed(Arc<Malformed>),
+}
+
+/// An object of ours that does not parse: why, and what tells whom it concerns.
+#[derive(Debug, Clone)]
+pub struct Malformed {
+    /// Why, with the field.
+    pub reason: String,
+    /// Its metadata, as far as it can be read.
+    pub meta: ViewMeta,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
 }
 
 impl Object {
+    /// `value`, which does not parse for `reason`.
+    pub fn malformed(reason: &impl fmt::Display, value: &Value) -> Self {
+        Self::Malformed(Arc::new(Malformed { reason: reason.to_string(), meta: ViewMeta::parse(value) }))
+    }
+
     /// Parses `value` as an object of `kind`; total.
-    pub fn parse(kind: Kind, value: Value) -> Self {
-        fn typed<T: serde::de::DeserializeOwned>(value: Value, wrap: fn(Arc<T>) -> Object) -> Object {
-            match serde_json::from_value(value) {
+    pub fn parse(kind: Kind, value: &Value) -> Self {
+        fn typed<T: serde::de::DeserializeOwned>(value: &Value, wrap: fn(Arc<T>) -> Object) -> Object {
+            match T::deserialize(value) {
                 Ok(object) => wrap(Arc::new(object)),
-                Err(error) => Object::Malformed(error.to_string().into()),
+                Err(error) => Object::malformed(&error, value),
             }
         }
         match kind {
-            Kind::Cluster => Self::Cluster(Arc::new(ClusterView::parse(&value))),
+            Kind::Cluster => Self::Cluster(Arc::new(ClusterView::parse(value))),
             Kind::CaptCluster => typed(value, Self::CaptCluster),
             Kind::CaptControlPlane => typed(value, Self::ControlPlane),
             Kind::Template => typed(value, Self::Template),
             Kind::Apply => typed(value, Self::Apply),
-            Kind::Workspace(api) => Self::Workspace(Arc::new(WorkspaceView::parse(api, &value))),
-            Kind::Secret => Self::Secret(Arc::new(SecretView::parse(&value))),
+            Kind::Workspace(api) => Self::Workspace(Arc::new(WorkspaceView::parse(api, value))),
+            Kind::Secret => Self::Secret(Arc::new(SecretView::parse(value))),
         }
     }
 }

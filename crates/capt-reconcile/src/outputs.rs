@@ -159,11 +159,13 @@ pub enum OutputError {
 }
 
 /// The text of output `name`: from the status, else (sensitive outputs) from the connection Secret;
-/// `None` if it is in neither or empty.
+/// `None` if it is in neither, empty or null. What the status says to be null is so: values in the Secret
+/// are never removed.
 pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) -> Result<Option<String>, OutputError> {
     match workspace.outputs.get(name) {
-        Some(Value::String(text)) if !text.trim().is_empty() => return Ok(Some(text.clone())),
-        None | Some(Value::Null | Value::String(_)) => {}
+        Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) if !is_nothing(text) => return Ok(Some(text.clone())),
+        None | Some(Value::String(_)) => {}
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             return Err(OutputError::NotText(name.to_owned()));
         }
@@ -171,12 +173,16 @@ pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) 
     match secret.and_then(|secret| secret.data.get(name)) {
         None => Ok(None),
         Some(bytes) => match bytes.expose_text() {
-            // The provider writes an output that is null as JSON.
-            Some(text) if text.trim().is_empty() || text.trim() == "null" => Ok(None),
+            Some(text) if is_nothing(text) => Ok(None),
             Some(text) => Ok(Some(text.to_owned())),
             None => Err(OutputError::NotUtf8(name.to_owned())),
         },
     }
+}
+
+/// Whether a value is none: the provider writes an output that is null as JSON.
+fn is_nothing(text: &str) -> bool {
+    matches!(text.trim(), "" | "null")
 }
 
 /// An output as the text of a variable: strings as they are, everything else as compact JSON.
@@ -192,20 +198,20 @@ pub fn as_variables(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, Strin
     outputs.iter().map(|(name, value)| (name.clone(), as_variable(value))).collect()
 }
 
-/// Names of failure domains from output `availability_zones` or `azs`; empty if there is none.
-pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Vec<String> {
-    ["availability_zones", "azs"]
-        .into_iter()
-        .find_map(|name| outputs.get(name)?.as_array())
-        .map(|zones| {
-            let mut names: Vec<String> = zones.iter().filter_map(|zone| zone.as_str().map(str::to_owned)).collect();
-            names.sort();
-            names.dedup();
-            // The contract allows 100 failure domains.
-            names.truncate(100);
-            names
-        })
-        .unwrap_or_default()
+/// Names of failure domains from output `availability_zones` or `azs`; none where the module puts out
+/// neither, and `None` where nothing is known of its outputs.
+pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Option<Vec<String>> {
+    if outputs.is_empty() {
+        return None;
+    }
+    let zones = ["availability_zones", "azs"].into_iter().find_map(|name| outputs.get(name)?.as_array());
+    let mut names: Vec<String> =
+        zones.into_iter().flatten().filter_map(|zone| zone.as_str().map(str::to_owned)).collect();
+    names.sort();
+    names.dedup();
+    // The contract allows 100 failure domains.
+    names.truncate(100);
+    Some(names)
 }
 
 #[cfg(test)]
@@ -286,24 +292,30 @@ mod tests {
 
     #[test]
     fn an_output_is_a_string_or_a_sensitive_one_in_the_secret() {
-        let workspace =
-            workspace(1, &json!({"atProvider": {"outputs": {"a": "x", "b": {"h": 1}, "c": "", "d": "text"}}}));
-        let secret =
-            SecretView::parse(&json!({"metadata": {"name": "s"}, "data": {"c": "eQ==", "e": "eg==", "f": "/w=="}}));
+        let workspace = workspace(
+            1,
+            &json!({"atProvider": {"outputs": {"a": "x", "b": {"h": 1}, "c": "", "d": "text", "g": null, "h": "null"}}}),
+        );
+        let secret = SecretView::parse(
+            &json!({"metadata": {"name": "s"}, "data": {"c": "eQ==", "e": "eg==", "f": "/w==", "g": "b2xk"}}),
+        );
         let read = |name| text(&workspace, Some(&secret), name);
         assert_eq!(read("a"), Ok(Some("x".to_owned())));
         assert_eq!(read("b"), Err(OutputError::NotText("b".to_owned())));
         assert_eq!(read("c"), Ok(Some("y".to_owned())), "empty in the status, there in the Secret");
         assert_eq!(read("e"), Ok(Some("z".to_owned())));
         assert_eq!(read("f"), Err(OutputError::NotUtf8("f".to_owned())));
-        assert_eq!(read("g"), Ok(None));
+        assert_eq!(read("g"), Ok(None), "the Secret keeps what was there once");
+        assert_eq!(read("h"), Ok(None));
+        assert_eq!(read("i"), Ok(None));
         assert_eq!(text(&workspace, None, "e"), Ok(None));
     }
 
     #[test]
     fn zones_are_sorted_and_bounded() {
         let outputs = BTreeMap::from([("azs".to_owned(), json!(["b", "a", "b", 3]))]);
-        assert_eq!(availability_zones(&outputs), ["a", "b"]);
-        assert!(availability_zones(&BTreeMap::new()).is_empty());
+        assert_eq!(availability_zones(&outputs), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(availability_zones(&BTreeMap::from([("vpc_id".to_owned(), json!("v"))])), Some(Vec::new()));
+        assert_eq!(availability_zones(&BTreeMap::new()), None, "nothing is known");
     }
 }

@@ -254,7 +254,7 @@ mod tests {
         }
         let mut add = |kind, value: Value| {
             let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
-            world.watched(ObjectKey::new(kind, &text("namespace"), &text("name")), 1, Object::parse(kind, value));
+            world.watched(ObjectKey::new(kind, &text("namespace"), &text("name")), 1, Object::parse(kind, &value));
         };
         let parsed: WorkspaceTemplateApply = serde_json::from_value(own.clone()).unwrap();
         add(Kind::Apply, own);

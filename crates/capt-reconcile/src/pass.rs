@@ -11,7 +11,7 @@ use crate::{
         self,
         mode::{ClusterCrd, ClusterStatus},
     },
-    object::{Kind, Object, ObjectKey},
+    object::{Kind, Malformed, Object, ObjectKey},
     plan::Plan,
     workspace_template_apply,
     world::{Seen, View},
@@ -60,7 +60,7 @@ pub enum Observation {
     /// There is no such object (any more), or its kind has no passes.
     Gone,
     /// The object does not parse; the reason names the field.
-    Malformed(Arc<str>),
+    Malformed(Arc<Malformed>),
     /// What a pass depends on.
     Complete(Observed),
 }

@@ -74,6 +74,29 @@ pub fn waiting_for_cluster<K: Resource>(object: &K) -> Cause {
     Cause::new(reasons::WAITING_FOR_CLUSTER, message)
 }
 
+/// Longest value of a label, in bytes.
+const MAX_LABEL: usize = 63;
+
+/// Longest name of an object, in bytes.
+pub const MAX_NAME: usize = 253;
+
+/// Why nothing can be made: a name that the API server would refuse, again and again and nobody sees why.
+pub fn name_problem<'a>(cluster: &str, applies: impl IntoIterator<Item = &'a str>) -> Option<Cause> {
+    let message = if cluster.len() > MAX_LABEL {
+        format!(
+            "the Cluster's name has more than {MAX_LABEL} characters, which no label takes: create one with a shorter name"
+        )
+    } else if applies.into_iter().any(|name| name.len() > MAX_NAME) {
+        format!(
+            "the name of an apply would have more than {MAX_NAME} characters: create the object with a shorter name, or set \
+             spec.workspaceTemplateApplyName"
+        )
+    } else {
+        return None;
+    };
+    Some(Cause::new(reasons::NAME_TOO_LONG, message))
+}
+
 /// What changes exactly when the user changes `spec` or asks for a retry; `written_by_us` are fields of
 /// the spec whose change is no change by the user.
 pub fn spec_hash<K: Resource>(object: &K, spec: &impl Serialize, written_by_us: &[&str]) -> String {

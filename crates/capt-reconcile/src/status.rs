@@ -9,8 +9,10 @@ use capt_status::{
     condition::{self, ConditionType, Verdict},
 };
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
+    managed_fields,
     memory::{self, Remembered},
     meta::Writer,
     plan::Op,
@@ -91,7 +93,7 @@ pub fn write_paused<S: Status>(
 ) -> bool {
     let verdict = Verdict::new(conditions::PAUSED, true, "Paused", message);
     let (wanted, _) = merged(stored, stored.clone(), vec![verdict], generation, now);
-    wanted != *stored && send(writer, manager, wanted, "paused".to_owned(), |type_| ours.contains(&type_))
+    wanted != *stored && send(writer, manager, wanted, "paused".to_owned(), ours)
 }
 
 /// `wanted` with the conditions that follow from `verdicts`, and the types of these.
@@ -118,21 +120,21 @@ fn send_changes<S: Status>(
     ours: &[ConditionType],
 ) -> bool {
     let reason = reason(stored.conditions(), wanted.conditions());
-    send(writer, manager, wanted, reason, |type_| ours.iter().any(|ours| *ours == *type_))
+    let ours: Vec<&str> = ours.iter().map(ConditionType::as_str).collect();
+    send(writer, manager, wanted, reason, &ours)
 }
 
 /// Adds the write of `wanted` without the conditions of others.
-fn send<S: Status>(
-    writer: &mut Writer,
-    manager: &'static str,
-    mut wanted: S,
-    reason: String,
-    is_ours: impl Fn(&str) -> bool,
-) -> bool {
-    let ours = wanted.conditions().iter().filter(|condition| is_ours(&condition.type_)).cloned().collect();
+fn send<S: Status>(writer: &mut Writer, manager: &'static str, mut wanted: S, reason: String, types: &[&str]) -> bool {
+    let ours =
+        wanted.conditions().iter().filter(|condition| types.contains(&condition.type_.as_str())).cloned().collect();
     wanted.set_conditions(ours);
     match serde_json::to_value(&wanted) {
         Ok(status) => {
+            if let Some(entries) = managed_fields::taken_over(writer.managed_fields(), manager, types) {
+                let operations = vec![json!({"op": "replace", "path": "/metadata/managedFields", "value": entries})];
+                writer.own(Op::JsonPatch { operations }, "the status that somebody else wrote by update becomes ours");
+            }
             writer.own(Op::ApplyStatus { manager, status }, reason);
             true
         }

@@ -9,11 +9,14 @@ use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, sync::Arc
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
-    foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
+    foreign::{ClusterView, OwnerView, SecretView, WorkspaceApi, WorkspaceView},
 };
 use capt_status::Time;
 
-use crate::object::{Kind, Object, ObjectKey};
+use crate::{
+    meta,
+    object::{Kind, Object, ObjectKey},
+};
 
 /// What is known of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -273,6 +276,33 @@ impl<'w> View<'w> {
         }
     }
 
+    /// The control planes in `namespace` that the Cluster `cluster` owns; `None` if not all are known. One that
+    /// does not parse concerns its own Cluster and no other.
+    pub fn control_planes_of(&self, namespace: Option<&str>, cluster: &str) -> Option<Vec<Arc<CAPTControlPlane>>> {
+        let mut planes = Vec::new();
+        for object in self.list(Kind::CaptControlPlane, namespace)? {
+            match object {
+                Object::ControlPlane(plane) if meta::owner_cluster_name(plane.as_ref()) == Some(cluster) => {
+                    planes.push(Arc::clone(plane));
+                }
+                Object::Malformed(malformed)
+                    if malformed.meta.owner_references.iter().any(|owner| is_cluster(owner, cluster)) =>
+                {
+                    return None;
+                }
+                Object::ControlPlane(_)
+                | Object::Malformed(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Apply(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(planes)
+    }
+
     /// All Workspaces of `api`, everywhere; `None` if not all are known.
     pub fn workspaces(&self, api: WorkspaceApi) -> Option<Vec<Arc<WorkspaceView>>> {
         let objects = self.list(Kind::Workspace(api), None)?;
@@ -320,6 +350,10 @@ impl<'w> View<'w> {
     }
 }
 
+fn is_cluster(owner: &OwnerView, name: &str) -> bool {
+    owner.kind == Kind::Cluster.name() && owner.group() == Kind::Cluster.group() && owner.name == name
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -328,7 +362,7 @@ mod tests {
 
     fn secret(name: &str) -> (ObjectKey, Object) {
         let value = json!({"metadata": {"name": name, "namespace": "ns"}});
-        (ObjectKey::new(Kind::Secret, "ns", name), Object::parse(Kind::Secret, value))
+        (ObjectKey::new(Kind::Secret, "ns", name), Object::parse(Kind::Secret, &value))
     }
 
     fn world() -> World {

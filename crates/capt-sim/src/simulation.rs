@@ -22,6 +22,12 @@ use crate::{
 /// Most rounds before a run counts as a loop.
 const MAX_ROUNDS: usize = 500;
 
+/// A pass that did not end well is tried again after this long; the operator waits longer and longer.
+const RETRY: Span = Span::from_seconds(10);
+
+/// What the API server says instead of carrying a request out, if anything.
+type Refuse = dyn FnMut(&Request) -> Option<Response>;
+
 /// A world with CAPT, core and the provider in it.
 pub struct Simulation {
     /// The API server.
@@ -30,6 +36,8 @@ pub struct Simulation {
     pub requests: Vec<(Request, Result<(), u16>)>,
     /// Every event that CAPT published, with the object it is about.
     pub events: Vec<(ObjectKey, Event)>,
+    /// Watches deliver nothing, so that CAPT goes on with what it has seen.
+    pub lags: bool,
     settings: Settings,
     /// Writes that are left before a crash.
     budget: Option<usize>,
@@ -39,6 +47,7 @@ pub struct Simulation {
     /// When a pass asked to be run again.
     wakes: BTreeMap<ObjectKey, Time>,
     terraform: Box<dyn Fn(&Value) -> Outputs>,
+    refuse: Box<Refuse>,
 }
 
 impl Simulation {
@@ -48,6 +57,7 @@ impl Simulation {
             api: Api::default(),
             requests: Vec::new(),
             events: Vec::new(),
+            lags: false,
             settings,
             budget: None,
             world: empty_world(),
@@ -55,6 +65,7 @@ impl Simulation {
             reads: BTreeMap::new(),
             wakes: BTreeMap::new(),
             terraform: Box::new(terraform),
+            refuse: Box::new(|_| None),
         }
     }
 
@@ -95,6 +106,11 @@ impl Simulation {
     /// Replaces what Terraform makes of Workspaces.
     pub fn terraform(&mut self, terraform: impl Fn(&Value) -> Outputs + 'static) {
         self.terraform = Box::new(terraform);
+    }
+
+    /// Answers requests for which `refuse` gives an answer with that, and does not carry them out.
+    pub fn refuse(&mut self, refuse: impl FnMut(&Request) -> Option<Response> + 'static) {
+        self.refuse = Box::new(refuse);
     }
 
     /// Tells CAPT what a probe of the API server of the control plane at `key` said, and starts its pass.
@@ -151,7 +167,7 @@ impl Simulation {
         keys.sort_by_key(|key| capt_reconcile::hash::of_text(&format!("{order}{key}"), 16));
         for key in keys {
             if let Some(object) = self.api.get(key) {
-                world.watched(key.clone(), 1, Object::parse(key.kind, object.clone()));
+                world.watched(key.clone(), 1, Object::parse(key.kind, object));
             }
         }
         let view = View::new(&world);
@@ -189,12 +205,15 @@ impl Simulation {
 
     /// Takes over what watches deliver; the keys of the passes that it concerns.
     fn deliver(&mut self) -> BTreeSet<ObjectKey> {
+        if self.lags {
+            return BTreeSet::new();
+        }
         let changes: Vec<Change> = self.api.changes(self.seen).to_vec();
         self.seen += changes.len();
         let mut due = BTreeSet::new();
         for Change { key, resource_version, object } in changes {
             if let Some(object) = object {
-                let object = Object::parse(key.kind, object);
+                let object = Object::parse(key.kind, &object);
                 if !self.world.watched(key.clone(), resource_version, object) {
                     continue;
                 }
@@ -253,7 +272,7 @@ impl Simulation {
                     if request.is_write() && !self.spend() {
                         return wrote;
                     }
-                    let response = self.api.respond(&request);
+                    let response = (self.refuse)(&request).unwrap_or_else(|| self.api.respond(&request));
                     let result = match &response {
                         Response::Refused(refusal) => Err(refusal.code),
                         Response::Object(_) | Response::Items(_) | Response::NoAnswer(_) => Ok(()),
@@ -265,6 +284,8 @@ impl Simulation {
                 Step::Done(outcome) => {
                     if outcome == Outcome::Applied {
                         self.events.extend(plan.events.into_iter().map(|event| (plan.object.clone(), event)));
+                    } else {
+                        self.wakes.insert(key.clone(), self.api.now.plus(RETRY));
                     }
                     return wrote;
                 }

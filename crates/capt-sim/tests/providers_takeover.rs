@@ -11,6 +11,7 @@ use capt_sim::{
     Simulation,
     provider::{Ending, Outputs},
 };
+use capt_status::Span;
 use common::{FILES, condition, key, ready, simulation, status};
 use serde_json::{Value, json};
 
@@ -101,7 +102,8 @@ fn an_endpoint_that_the_user_set_is_never_overwritten() {
     assert!(simulation.run());
     assert_eq!(endpoint(&simulation, Kind::CaptControlPlane), other);
     assert_eq!(plane(&simulation)["status"]["endpoint"], "api.other.invalid:443");
-    assert_eq!(condition(&plane(&simulation)["status"], "EndpointAvailable")["reason"], "Available");
+    let told = condition(&plane(&simulation)["status"], "EndpointAvailable");
+    assert_eq!([&told["status"], &told["reason"]], ["True", "EndpointOverridden"]);
 }
 
 #[test]
@@ -217,4 +219,39 @@ fn the_endpoint_of_the_cluster_is_taken_where_terraform_has_none() {
     assert!(simulation.run());
     assert_eq!(endpoint(&simulation, Kind::CaptControlPlane), json!({"host": "lb.invalid", "port": 6443}));
     assert_eq!(plane(&simulation)["status"]["state"], "Ready", "{:#}", plane(&simulation));
+}
+
+/// By what can be seen it is a restore that lost the Workspace.
+#[test]
+fn an_endpoint_that_was_there_before_anything_was_made_needs_a_word_of_the_user() {
+    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+    let mine = json!({"host": "api.mine.invalid", "port": 6443});
+    simulation
+        .api
+        .edit(&key(Kind::CaptControlPlane, "demo"), |object| object["spec"]["controlPlaneEndpoint"] = mine.clone());
+    assert!(simulation.run_for(Span::from_minutes(60)));
+    let workspaces = |simulation: &Simulation| {
+        simulation
+            .api
+            .keys()
+            .filter(|key| matches!(key.kind, Kind::Workspace(_)))
+            .map(|key| key.name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(workspaces(&simulation), [""; 0], "neither a VPC nor a control plane");
+    let apply = simulation.api.get(&key(Kind::Apply, "demo-vpc")).unwrap();
+    let told = condition(&apply["status"], "Synced");
+    assert_eq!(told["reason"], "WorkspaceMissing");
+    assert!(
+        told["message"].as_str().unwrap().contains("capt.cluster.x-k8s.io/recreate-workspace: demo-vpc"),
+        "{told:#}"
+    );
+    for (kind, apply) in [(Kind::CaptCluster, "demo-vpc"), (Kind::CaptControlPlane, "demo-eks-controlplane-apply")] {
+        simulation.api.edit(&key(kind, "demo"), |object| {
+            object["metadata"]["annotations"]["capt.cluster.x-k8s.io/recreate-workspace"] = json!(apply);
+        });
+    }
+    assert!(simulation.run());
+    assert_eq!(plane(&simulation)["status"]["state"], "Ready");
+    assert_eq!(endpoint(&simulation, Kind::CaptControlPlane), mine);
 }

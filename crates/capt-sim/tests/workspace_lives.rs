@@ -256,7 +256,7 @@ fn orphans(simulation: &Simulation) -> Vec<String> {
         world.set_coverage(kind, Coverage::Cached);
     }
     for key in simulation.api.keys() {
-        world.watched(key.clone(), 1, Object::parse(key.kind, simulation.api.get(key).unwrap().clone()));
+        world.watched(key.clone(), 1, Object::parse(key.kind, simulation.api.get(key).unwrap()));
     }
     let view = View::new(&world);
     ownership::orphans(&view).unwrap().into_iter().map(|orphan| format!("{} {}", orphan.key, orphan.message)).collect()

@@ -58,7 +58,5 @@ pub fn apply_name(captcluster: &CAPTCluster) -> String {
 /// The control planes of the CAPTCluster's Cluster; none without an owner, `None` if not all are known.
 pub fn control_planes(view: &View<'_>, captcluster: &CAPTCluster) -> Option<Vec<Arc<CAPTControlPlane>>> {
     let Some(cluster) = meta::owner_cluster_name(captcluster) else { return Some(Vec::new()) };
-    let mut planes = view.control_planes(captcluster.namespace().as_deref())?;
-    planes.retain(|plane| meta::owner_cluster_name(plane.as_ref()) == Some(cluster));
-    Some(planes)
+    view.control_planes_of(captcluster.namespace().as_deref(), cluster)
 }

@@ -70,7 +70,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let found = if let Some(cluster) = observed.cluster.present() {
         let name_is_empty = captcluster.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
         let fills_name = name_is_empty && captcluster.spec.vpc_template_ref.is_some();
-        let name = fills_name.then(|| apply_name(captcluster));
+        let name = fills_name.then(|| apply_name(captcluster)).filter(|name| name.len() <= provider::MAX_NAME);
         let writes_spec = provider::prepare(&mut writer, captcluster, CAPTCLUSTER_FINALIZER, name);
         // Our own write of the spec raises the generation by one; the status that follows in this
         // plan is about that one.
@@ -182,16 +182,17 @@ struct Vpc {
     configuration: Configuration,
     cause: Cause,
     id: Option<String>,
-    zones: Vec<String>,
+    /// Failure domains, where they are known.
+    zones: Option<Vec<String>>,
 }
 
 impl Vpc {
     fn queued(cause: Cause) -> Self {
         let (inputs, configuration) = (Inputs::Valid, Configuration::Complete);
-        Self { inputs, workspace: Workspace::Queued, configuration, cause, id: None, zones: Vec::new() }
+        Self { inputs, workspace: Workspace::Queued, configuration, cause, id: None, zones: None }
     }
 
-    fn ready(id: String, zones: Vec<String>) -> Self {
+    fn ready(id: String, zones: Option<Vec<String>>) -> Self {
         let found = Self::queued(Cause::new(reasons::READY, ""));
         Self { workspace: Workspace::Ready, id: Some(id), zones, ..found }
     }
@@ -206,9 +207,8 @@ impl Vpc {
         if let Some(id) = &self.id {
             wanted.vpc_id = Some(id.clone());
         }
-        if !self.zones.is_empty() {
-            wanted.failure_domains = self
-                .zones
+        if let Some(zones) = &self.zones {
+            wanted.failure_domains = zones
                 .iter()
                 .map(|zone| FailureDomain {
                     name: zone.clone(),
@@ -260,7 +260,7 @@ fn existing_vpc(stored: &CAPTClusterStatus, id: String) -> Vpc {
             let cause = Cause::new(reasons::UNSUPPORTED_CHANGE, message);
             Vpc { inputs: Inputs::Unsupported, ..Vpc::queued(cause) }
         }
-        Some(_) | None => Vpc::ready(id, Vec::new()),
+        Some(_) | None => Vpc::ready(id, None),
     }
 }
 
@@ -278,7 +278,7 @@ fn vpc(
     let template = match (&spec.vpc_template_ref, existing) {
         // Both are set only on objects from before the rule against it. An apply that is there made the
         // VPC; without one nothing is made beside a VPC that exists.
-        (Some(_), Some(id)) if observed.vpc.apply.present().is_none() => return Vpc::ready(id, Vec::new()),
+        (Some(_), Some(id)) if observed.vpc.apply.present().is_none() => return Vpc::ready(id, None),
         (Some(template), _) => template,
         (None, Some(id)) => return existing_vpc(stored, id),
         (None, None) => {
@@ -286,6 +286,9 @@ fn vpc(
             return Vpc { inputs: Inputs::Invalid, ..Vpc::queued(Cause::new(reasons::NO_VPC_CONFIGURED, message)) };
         }
     };
+    if let Some(cause) = provider::name_problem(cluster, [observed.vpc.key.name.as_str()]) {
+        return Vpc { inputs: Inputs::Invalid, ..Vpc::queued(cause) };
+    }
     let vpc_name = spec
         .vpc_config
         .as_ref()

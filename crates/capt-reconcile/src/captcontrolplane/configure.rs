@@ -19,9 +19,10 @@ use serde_json::json;
 
 use super::{
     endpoint::{self, Decision},
+    kubeconfig,
     observe::Observed,
     provision::Found,
-    secrets, token, variables,
+    secrets, variables,
 };
 use crate::{
     child::{Child, ChildProgress, Wanted},
@@ -72,7 +73,7 @@ pub(super) fn configure(
     };
     let url = output("cluster_endpoint", reasons::ENDPOINT_NOT_READY);
     let parsed = url.clone().and_then(|url| {
-        url.parse::<Endpoint>()
+        endpoint::parse(&url)
             .map_err(|error| Cause::new(reasons::ENDPOINT_NOT_READY, format!("output cluster_endpoint: {error}")))
     });
     let known = endpoint::Known {
@@ -89,8 +90,8 @@ pub(super) fn configure(
     };
     let mut changes_spec = false;
     found.endpoint = match endpoint::decide(known, stored.ready) {
-        Decision::Keep { endpoint, changed_to } => {
-            found.changed_to = changed_to;
+        Decision::Keep { endpoint, other } => {
+            found.other_endpoint = other;
             Ok(endpoint)
         }
         Decision::Write(endpoint) => {
@@ -109,13 +110,13 @@ pub(super) fn configure(
         let data = BTreeMap::from([("tls.crt", pem)]);
         secrets::ensure(writer, control_plane, &cluster.meta.name, "ca", &observed.ca_secret, &data)
     });
-    let kubeconfig = kubeconfig(observed, cluster, &workspace, url.and_then(|url| Ok((url, encoded_ca?))), writer)
+    let kubeconfig = find_kubeconfig(observed, cluster, &workspace, url.and_then(|url| Ok((url, encoded_ca?))), writer)
         .and_then(|kubeconfig| match kubeconfig {
             Some(kubeconfig) => publish(observed, cluster, &kubeconfig, found, writer, now),
-            None => Ok(()),
+            None => Ok(None),
         });
     // The kubeconfig first: without it nobody reaches the cluster.
-    found.secrets = kubeconfig.and(ca);
+    found.secrets = kubeconfig.and_then(|told| Ok(told.or(ca?)));
     match found.endpoint.as_ref().err().or_else(|| found.secrets.as_ref().err()) {
         Some(cause) => found.cause = cause.clone(),
         None => found.configuration = Configuration::Complete,
@@ -151,11 +152,17 @@ fn publish(
     found: &mut Found,
     writer: &mut Writer,
     now: Time,
-) -> Result<(), Cause> {
+) -> Result<Option<Cause>, Cause> {
+    if !kubeconfig::reaches_by_https(&kubeconfig.text) {
+        let name = kubeconfig.made_by.workspace_name();
+        let message =
+            format!("the kubeconfig that Workspace {name} puts out names a server without https://; change the module");
+        return Err(Cause::new(reasons::KUBECONFIG_NOT_READY, message));
+    }
     let data = BTreeMap::from([("value", kubeconfig.text.clone())]);
     let (control_plane, secret) = (observed.control_plane.as_ref(), &observed.kubeconfig_secret);
-    secrets::ensure(writer, control_plane, &cluster.meta.name, "kubeconfig", secret, &data)?;
-    let Some(expires) = token::expiry(&kubeconfig.text) else { return Ok(()) };
+    let told = secrets::ensure(writer, control_plane, &cluster.meta.name, "kubeconfig", secret, &data)?;
+    let Some(expires) = kubeconfig::expiry(&kubeconfig.text) else { return Ok(told) };
     let due = Time::from_unix(expires.as_unix().saturating_sub(LEAD.as_seconds()));
     let asked = kubeconfig.made_by.asked_at();
     let ask_at = asked.filter(|asked| *asked >= due).map_or(due, |asked| asked.plus(LEAD));
@@ -168,7 +175,7 @@ fn publish(
     look.push(expires);
     found.next = look.into_iter().filter(|at| *at > now).min();
     if now < expires {
-        return Ok(());
+        return Ok(told);
     }
     let name = kubeconfig.made_by.workspace_name();
     let message = format!(
@@ -186,7 +193,7 @@ fn keep_fresh(observed: &Observed, cluster: &ClusterView, found: &mut Found, wri
     }
     if let ChildProgress::Ready(made) = made_by.progress()
         && let Ok(Some(text)) = outputs::text(&made, made_by.connection(), "kubeconfig")
-        && token::expiry(&text).is_some()
+        && kubeconfig::expiry(&text).is_some()
     {
         // What is wrong with it is told once the EKS Workspace is ready.
         let _told_later = publish(observed, cluster, &Kubeconfig { text, made_by }, found, writer, now);
@@ -195,7 +202,7 @@ fn keep_fresh(observed: &Observed, cluster: &ClusterView, found: &mut Found, wri
 
 /// The kubeconfig: the EKS Workspace's own output, else that of a further apply. `None` if the one in the
 /// Secret serves until its source has made another one.
-fn kubeconfig<'a>(
+fn find_kubeconfig<'a>(
     observed: &'a Observed,
     cluster: &ClusterView,
     workspace: &WorkspaceView,

@@ -4,6 +4,7 @@
 //! status or else its connection Secret; else the Cluster's. The value in the spec is ours if it is what
 //! Terraform put out before, or a URL that parses to our output (the Go implementation wrote those).
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use capt_api::ApiEndpoint;
 use capt_status::{Endpoint, endpoint::EndpointError, machine::Cause};
 
@@ -16,13 +17,22 @@ pub(super) enum Decision {
     Keep {
         /// The endpoint.
         endpoint: Endpoint,
-        /// Another one that Terraform puts out now, if it differs from one of ours.
-        changed_to: Option<Endpoint>,
+        /// Another one that Terraform puts out now.
+        other: Option<Other>,
     },
     /// It goes into the spec.
     Write(Endpoint),
     /// There is none yet.
     Missing(Cause),
+}
+
+/// An endpoint that Terraform puts out beside the one in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Other {
+    /// Terraform put out the one in use before.
+    Changed(Endpoint),
+    /// The one in use is the user's.
+    Overridden(Endpoint),
 }
 
 /// What is known of the endpoint, in the order in which it counts.
@@ -65,20 +75,24 @@ pub(super) fn decide(known: Known<'_>, was_ready: bool) -> Decision {
         // Not a host: a URL from the Go implementation, or a mistake of the user.
         return match output {
             Ok(endpoint) if endpoint == current => Decision::Write(endpoint),
-            Ok(_) | Err(_) => Decision::Keep { endpoint: current, changed_to: None },
+            Ok(_) | Err(_) => Decision::Keep { endpoint: current, other: None },
         };
     }
     let is_ours = told || put_out.and_then(|text| text.parse().ok()).as_ref() == Some(&current);
     match output {
-        Ok(endpoint) if is_ours && endpoint != current => {
-            if was_ready {
-                Decision::Keep { endpoint: current, changed_to: Some(endpoint) }
-            } else {
-                Decision::Write(endpoint)
-            }
-        }
-        Ok(_) | Err(_) => Decision::Keep { endpoint: current, changed_to: None },
+        Ok(endpoint) if endpoint != current => match (is_ours, was_ready) {
+            (true, true) => Decision::Keep { endpoint: current, other: Some(Other::Changed(endpoint)) },
+            (true, false) => Decision::Write(endpoint),
+            (false, _) => Decision::Keep { endpoint: current, other: Some(Other::Overridden(endpoint)) },
+        },
+        Ok(_) | Err(_) => Decision::Keep { endpoint: current, other: None },
     }
+}
+
+/// The endpoint that an output says. Some modules put out the URL in base64, as the Go implementation read it.
+pub(super) fn parse(output: &str) -> Result<Endpoint, EndpointError> {
+    let decoded = STANDARD.decode(output.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded.filter(|text| is_url(text)).as_deref().unwrap_or(output).parse()
 }
 
 /// Whether a host is a URL, as the Go implementation wrote them.
@@ -129,9 +143,11 @@ mod tests {
     #[test]
     fn spec_goes_before_output_and_output_before_the_cluster() {
         let (mine, out, theirs) = (Some(("mine", 6443)), Some("out:443"), Some(("https://theirs", 443)));
-        let keep = Decision::Keep { endpoint: endpoint("mine:6443"), changed_to: None };
-        assert_eq!(decide_beside(mine, None, out, theirs, false), keep);
+        let keep = Decision::Keep { endpoint: endpoint("mine:6443"), other: None };
         assert_eq!(decide_beside(mine, None, None, theirs, false), keep);
+        let keep =
+            Decision::Keep { endpoint: endpoint("mine:6443"), other: Some(Other::Overridden(endpoint("out:443"))) };
+        assert_eq!(decide_beside(mine, None, out, theirs, false), keep);
         assert_eq!(decide_beside(None, None, out, theirs, false), Decision::Write(endpoint("out:443")));
         assert_eq!(decide_beside(None, None, None, theirs, false), Decision::Write(endpoint("theirs:443")));
         assert_eq!(decide_beside(None, None, None, Some(("no host", 443)), false), Decision::Missing(missing()));
@@ -141,20 +157,24 @@ mod tests {
     fn the_output_is_written_once() {
         assert_eq!(decide_with(None, None, Some("a:443"), false), Decision::Write(endpoint("a:443")));
         assert_eq!(decide_with(Some(("", 0)), None, Some("a:443"), false), Decision::Write(endpoint("a:443")));
-        let keep = Decision::Keep { endpoint: endpoint("a:443"), changed_to: None };
+        let keep = Decision::Keep { endpoint: endpoint("a:443"), other: None };
         assert_eq!(decide_with(Some(("a", 443)), Some("a:443"), Some("a:443"), true), keep);
         assert_eq!(decide_with(None, None, None, false), Decision::Missing(missing()));
     }
 
     #[test]
     fn a_value_of_the_user_is_never_overwritten() {
-        let keep = Decision::Keep { endpoint: endpoint("mine:6443"), changed_to: None };
+        let keep =
+            Decision::Keep { endpoint: endpoint("mine:6443"), other: Some(Other::Overridden(endpoint("a:443"))) };
         for put_out in [None, Some("https://a"), Some("b:443")] {
             for was_ready in [false, true] {
                 assert_eq!(decide_with(Some(("mine", 6443)), put_out, Some("a:443"), was_ready), keep);
             }
         }
-        assert_eq!(decide_with(Some(("mine", 6443)), None, None, false), keep);
+        let keep = Decision::Keep { endpoint: endpoint("mine:6443"), other: None };
+        for output in [None, Some("mine:6443")] {
+            assert_eq!(decide_with(Some(("mine", 6443)), None, output, false), keep);
+        }
     }
 
     #[test]
@@ -163,13 +183,13 @@ mod tests {
             decide_with(Some(("https://a", 443)), None, Some("a:443"), true),
             Decision::Write(endpoint("a:443"))
         );
-        let keep = Decision::Keep { endpoint: endpoint("b:443"), changed_to: None };
+        let keep = Decision::Keep { endpoint: endpoint("b:443"), other: None };
         assert_eq!(decide_with(Some(("https://b", 443)), None, Some("a:443"), true), keep);
     }
 
     #[test]
     fn after_ready_another_endpoint_is_told_and_not_written() {
-        let keep = Decision::Keep { endpoint: endpoint("a:443"), changed_to: Some(endpoint("b:443")) };
+        let keep = Decision::Keep { endpoint: endpoint("a:443"), other: Some(Other::Changed(endpoint("b:443"))) };
         assert_eq!(decide_with(Some(("a", 443)), Some("a:443"), Some("b:443"), true), keep);
         assert_eq!(
             decide_with(Some(("a", 443)), Some("a:443"), Some("b:443"), false),

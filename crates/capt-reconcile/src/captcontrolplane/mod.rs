@@ -8,13 +8,13 @@ mod configure;
 mod connection;
 mod details;
 mod endpoint;
+mod kubeconfig;
 mod observe;
 mod plan;
 mod provision;
 mod report;
 mod secrets;
 mod spot;
-mod token;
 pub(crate) mod unsupported;
 mod variables;
 

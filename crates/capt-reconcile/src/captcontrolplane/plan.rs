@@ -40,6 +40,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         provider::pause(&mut writer, CONTROL_PLANE_MANAGER, &stored, message, &report::OWN_CONDITIONS, generation, now);
         return writer.finish();
     }
+    if observed.cluster.is_unknown() {
+        // Not even a deletion goes on: it may be paused.
+        return Plan::nothing(key, "the Cluster is not known yet");
+    }
     if meta::is_deleting(control_plane) {
         return delete(observed, writer, &stored, now);
     }
@@ -52,7 +56,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         }
         Some(cluster) => {
             let fills_name = control_plane.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
-            let name = fills_name.then(|| apply_name(control_plane));
+            let name = fills_name.then(|| apply_name(control_plane)).filter(|name| name.len() <= provider::MAX_NAME);
             let writes_spec = provider::prepare(&mut writer, control_plane, CONTROL_PLANE_FINALIZER, name);
             // A write of the spec raises the generation by one; the status that follows is about that one.
             generation += i64::from(writes_spec);

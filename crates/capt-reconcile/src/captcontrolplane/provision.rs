@@ -13,12 +13,12 @@ use capt_status::{
 };
 use kube::ResourceExt;
 
-use super::{connection::Connection, observe::Observed, unsupported, variables};
+use super::{connection::Connection, endpoint::Other, observe::Observed, unsupported, variables};
 use crate::{
     child::{ChildProgress, Wanted},
     meta::Writer,
     object::Kind,
-    reasons, was_ready,
+    provider, reasons, was_ready,
     world::Seen,
 };
 
@@ -38,9 +38,10 @@ pub(super) struct Found {
     /// The endpoint that the spec carries after this plan.
     pub(super) endpoint: Result<Endpoint, Cause>,
     /// Another endpoint that Terraform puts out now.
-    pub(super) changed_to: Option<Endpoint>,
-    /// Whether CA and kubeconfig are there and current after this plan.
-    pub(super) secrets: Result<(), Cause>,
+    pub(super) other_endpoint: Option<Other>,
+    /// Whether CA and kubeconfig are there and current after this plan, and what there is to say of them
+    /// if they are.
+    pub(super) secrets: Result<Option<Cause>, Cause>,
     /// A change that is asked for and not made.
     pub(super) unsupported: Option<Cause>,
     /// What there is to say of the Spot role.
@@ -63,7 +64,7 @@ impl Found {
             workspace_cause: cause.clone(),
             cause,
             ready: None,
-            changed_to: None,
+            other_endpoint: None,
             unsupported: None,
             spot_role: None,
             connection: Connection { status: CheckStatus::Unknown, cause: None, at: None },
@@ -80,6 +81,10 @@ pub(super) fn provision(
     writer: &mut Writer,
 ) -> Found {
     let control_plane = observed.control_plane.as_ref();
+    let applies = [&observed.eks, &observed.kubeconfig].map(|child| child.key.name.as_str());
+    if let Some(cause) = provider::name_problem(&cluster.meta.name, applies) {
+        return Found { inputs: Inputs::Invalid, ..Found::new(Workspace::Queued, cause) };
+    }
     let Some(region) = variables::region(observed) else {
         let message = "no region: set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation \
                        cluster.x-k8s.io/region";

@@ -12,7 +12,7 @@ use capt_status::{
 };
 use serde_json::Value;
 
-use super::{details, observe::Observed, provision::Found};
+use super::{details, endpoint::Other, observe::Observed, provision::Found};
 use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
@@ -232,8 +232,9 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
     let latch = |type_, is_so: bool, so: &'static str| {
         if is_so { Verdict::new(type_, true, so, "") } else { because(type_, ConditionStatus::False) }
     };
-    let part = |type_, part: Result<&(), &Cause>, so: &'static str| match part {
-        Ok(&()) => Verdict::new(type_, true, so, ""),
+    let part = |type_, part: Result<&Option<Cause>, &Cause>, so: &'static str| match part {
+        Ok(None) => Verdict::new(type_, true, so, ""),
+        Ok(Some(told)) => Verdict::new(type_, true, told.reason.clone(), told.message.clone()),
         Err(cause) => Verdict::new(type_, false, cause.reason.clone(), cause.message.clone()),
     };
     let workspace = &found.workspace_cause;
@@ -268,8 +269,14 @@ fn own_verdicts(found: &Found, cause: &Cause, state: State, wanted: &CAPTControl
         } else {
             workspace_is(conditions::WORKSPACE_READY, ConditionStatus::False)
         },
-        match (&found.changed_to, &found.endpoint, &wanted.endpoint) {
-            (Some(other), _, _) => Verdict::new(
+        match (&found.other_endpoint, &found.endpoint, &wanted.endpoint) {
+            (Some(Other::Overridden(other)), _, _) => Verdict::new(
+                conditions::ENDPOINT_AVAILABLE,
+                true,
+                reasons::ENDPOINT_OVERRIDDEN,
+                format!("Terraform puts out {other}; spec.controlPlaneEndpoint says another one, which is kept"),
+            ),
+            (Some(Other::Changed(other)), _, _) => Verdict::new(
                 conditions::ENDPOINT_AVAILABLE,
                 true,
                 reasons::ENDPOINT_CHANGED,

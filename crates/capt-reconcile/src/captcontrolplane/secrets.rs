@@ -45,7 +45,8 @@ pub(super) fn ca_pem(output: &str) -> Result<String, Cause> {
     }
 }
 
-/// Makes the Secret, or brings the given keys up to date. `Err` says why it is not there.
+/// Makes the Secret, or brings the given keys up to date. `Err` says why it is not there, and a cause that
+/// it is there and is not what we would write.
 pub(super) fn ensure(
     writer: &mut Writer,
     control_plane: &CAPTControlPlane,
@@ -53,7 +54,7 @@ pub(super) fn ensure(
     suffix: &str,
     found: &Seen<Arc<SecretView>>,
     data: &BTreeMap<&'static str, String>,
-) -> Result<(), Cause> {
+) -> Result<Option<Cause>, Cause> {
     let namespace = control_plane.namespace().unwrap_or_default();
     let key = ObjectKey::new(Kind::Secret, &namespace, &format!("{cluster}-{suffix}"));
     let encoded: BTreeMap<&str, String> = data.iter().map(|(key, value)| (*key, STANDARD.encode(value))).collect();
@@ -78,7 +79,7 @@ pub(super) fn ensure(
                 Precondition::MustNotExist,
                 format!("the contract's {suffix} Secret"),
             );
-            Ok(())
+            Ok(None)
         }
         Seen::Present(secret) => {
             let is_current = data
@@ -86,13 +87,17 @@ pub(super) fn ensure(
                 .all(|(key, value)| secret.data.get(*key).is_some_and(|bytes| bytes.expose() == value.as_bytes()));
             let has_label = secret.meta.labels.get(CLUSTER_NAME_LABEL).is_some_and(|found| found == cluster);
             if is_current && has_label {
-                return Ok(());
+                return Ok(None);
             }
             if !is_ours(control_plane, secret) {
                 // Whoever made it decides what is in it; it only has to be usable.
                 let is_usable = data.keys().all(|key| secret.data.get(*key).is_some_and(|bytes| !bytes.is_empty()));
-                return if is_usable {
-                    Ok(())
+                return if is_current {
+                    Ok(None)
+                } else if is_usable {
+                    let message =
+                        format!("{key} was made by somebody else: it is used as it is, and not kept up to date");
+                    Ok(Some(Cause::new(reasons::SECRET_NOT_OURS, message)))
                 } else {
                     let names: Vec<&str> = data.keys().copied().collect();
                     Err(Cause::new(
@@ -121,7 +126,7 @@ pub(super) fn ensure(
                 precondition,
                 format!("the source of the {suffix} Secret changed"),
             );
-            Ok(())
+            Ok(None)
         }
     }
 }

@@ -92,7 +92,7 @@ fn add(world: &mut World, object: &Value) {
     let kind = Kind::find(group, object["kind"].as_str().unwrap()).unwrap();
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     let key = ObjectKey::new(kind, &text("namespace"), &text("name"));
-    world.watched(key, 0, Object::parse(kind, object.clone()));
+    world.watched(key, 0, Object::parse(kind, object));
 }
 
 fn plan(settings: Settings, world: &World, now: Time) -> Plan {

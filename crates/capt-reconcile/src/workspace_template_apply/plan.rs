@@ -308,6 +308,11 @@ fn waiting(waits: &[Wait]) -> Option<Sync> {
             }
         }
     }
+    // Whoever gives the same things in another order reads the same.
+    for names in [&mut secrets, &mut workspaces] {
+        names.sort_unstable();
+        names.dedup();
+    }
     let (reason, message) = if !secrets.is_empty() {
         (reasons::WAITING_FOR_SECRETS, format!("waiting for a value in {}", secrets.join(", ")))
     } else if workspaces.is_empty() {

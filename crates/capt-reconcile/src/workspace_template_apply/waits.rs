@@ -174,9 +174,9 @@ pub(super) fn dependents(view: &View<'_>, apply: &WorkspaceTemplateApply, namesp
             && owner.api_version.split_once('/').is_some_and(|(group, _)| group == Kind::CaptCluster.group())
     });
     if is_vpc && let Some(cluster) = apply.labels().get(CLUSTER_NAME_LABEL) {
-        let planes = view.control_planes(Some(namespace))?;
-        let of_cluster = planes.iter().filter(|plane| meta::owner_cluster_name(plane.as_ref()) == Some(cluster));
-        dependents.blocking.extend(of_cluster.map(|plane| meta::key_of(Kind::CaptControlPlane, plane.as_ref())));
+        let planes = view.control_planes_of(Some(namespace), cluster)?;
+        let keys = planes.iter().map(|plane| meta::key_of(Kind::CaptControlPlane, plane.as_ref()));
+        dependents.blocking.extend(keys);
     }
     dependents.blocking.sort();
     dependents.blocking.dedup();

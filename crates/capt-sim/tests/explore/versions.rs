@@ -88,7 +88,7 @@ impl Versions {
         let owners = value["metadata"]["ownerReferences"].as_array().into_iter().flatten();
         let owners = owners.map(|owner| owner["uid"].as_str().unwrap_or_default().to_owned()).collect();
         let uid = value["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let object = Object::parse(key.kind, value.clone());
+        let object = Object::parse(key.kind, &value);
         self.stored.push(Version { value, object, uid, owners });
         self.ids.insert(content, id);
         id

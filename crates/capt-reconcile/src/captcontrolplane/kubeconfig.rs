@@ -1,4 +1,4 @@
-//! When the token in a kubeconfig expires.
+//! What a kubeconfig says: whether its server is reached by https, and when its token expires.
 //!
 //! Terraform modules for EKS bake a token into the kubeconfig, which is good for a quarter of an hour. A
 //! kubeconfig with an exec plugin or a token without an end is good for ever. The text is searched and not
@@ -14,14 +14,19 @@ const EKS: &str = "k8s-aws-v1.";
 /// How long EKS accepts a token after it was signed, whatever the URL says.
 const EKS_LIFETIME: Span = Span::from_minutes(15);
 
-/// When the first of the tokens in `kubeconfig` expires; `None` if none does.
-pub(super) fn expiry(kubeconfig: &str) -> Option<Time> {
-    tokens(kubeconfig).filter_map(|token| eks(token).or_else(|| jwt(token))).min()
+/// Whether every server that is named has a URL with https; without a scheme clients go to port 80.
+pub(super) fn reaches_by_https(kubeconfig: &str) -> bool {
+    values(kubeconfig, "server").all(|server| server.starts_with("https://"))
 }
 
-/// The values of `token:` in YAML and of `"token":` in JSON.
-fn tokens(kubeconfig: &str) -> impl Iterator<Item = &str> {
-    kubeconfig.match_indices("token").filter_map(|(at, word)| {
+/// When the first of the tokens in `kubeconfig` expires; `None` if none does.
+pub(super) fn expiry(kubeconfig: &str) -> Option<Time> {
+    values(kubeconfig, "token").filter_map(|token| eks(token).or_else(|| jwt(token))).min()
+}
+
+/// The values of `name:` in YAML and of `"name":` in JSON.
+fn values<'a>(kubeconfig: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    kubeconfig.match_indices(name).filter_map(|(at, word)| {
         let before = kubeconfig[..at].chars().next_back();
         let is_name = before.is_none_or(|before| before.is_whitespace() || "\"'{,".contains(before));
         let rest = kubeconfig[at + word.len()..].trim_start_matches(['"', '\'']).trim_start();
@@ -70,6 +75,20 @@ mod tests {
 
     fn web_token(claims: &str) -> String {
         format!("{}.{}.c2ln", URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256"}"#), URL_SAFE_NO_PAD.encode(claims))
+    }
+
+    #[test]
+    fn a_server_is_a_url_with_https() {
+        for server in
+            ["server: https://a.invalid", "\"server\":\"https://a.invalid:6443\"", "kind: Config", "a-server: b"]
+        {
+            assert!(reaches_by_https(&format!("- cluster:\n    {server}\n  name: a\n")), "{server}");
+        }
+        for server in
+            ["server: 34.1.2.3", "server: http://a.invalid", "\"server\": \"a.invalid:443\"", "server: 'ftp://a'"]
+        {
+            assert!(!reaches_by_https(&format!("- cluster:\n    {server}\n  name: a\n")), "{server}");
+        }
     }
 
     #[test]
