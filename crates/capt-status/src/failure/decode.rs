@@ -12,7 +12,10 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use super::gzip::{End, gunzip};
+use super::{
+    gzip::{End, gunzip},
+    position,
+};
 
 /// How much of a message is looked at, in bytes: a longer one loses its middle.
 pub const MAX_INPUT: usize = 1 << 20;
@@ -129,7 +132,7 @@ pub(super) fn unpack(message: &str) -> Unpacked<'_> {
 fn find(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
-        let start = from + text.get(from..)?.find(START)?;
+        let start = from + position(text.get(from..)?, START)?;
         let before = text.get(..start)?;
         if !before.ends_with(|character: char| is_base64(character)) {
             let length = encoded_length(text.get(start..)?);

@@ -25,6 +25,9 @@ struct Link {
     hash: u32,
     /// The next pattern with the same bucket, from 1; 0 ends.
     next: u16,
+    /// Length of the head, and its last byte with bit 5 set: what fits neither is not compared.
+    length: u8,
+    last: u8,
 }
 
 const BUCKETS: usize = 4096;
@@ -51,9 +54,14 @@ struct Index {
     links: [Link; COUNT],
     /// First pattern of each bucket, from 1; 0 is empty.
     heads: [u16; BUCKETS],
-    /// A bit for each hash of a first word, by bucket: most words of a text begin nothing.
-    first_words: [u64; BUCKETS / 64],
+    /// What may begin with a word of each bucket, [`CODE`] and [`PHRASE`]: with most words nothing.
+    kinds: [u8; BUCKETS],
 }
+
+/// A pattern that is one word, or one word before a gap.
+pub(super) const CODE: u8 = 1;
+/// A pattern that goes on behind its first word.
+pub(super) const PHRASE: u8 = 2;
 
 static INDEX: Index = build();
 
@@ -80,37 +88,23 @@ pub(super) fn first_bytes(text: &[u8], start: usize, length: usize) -> u64 {
     word.iter().take(8).rev().fold(0, |first, byte| first << 8 | u64::from(*byte))
 }
 
-/// Whether each byte belongs to a word; a table, since it is asked for every byte of a text.
-static IS_WORD: [bool; 256] = {
-    let (mut table, mut byte) = ([false; 256], 0);
-    while byte < 128u8 {
-        table[byte as usize] = is_word_byte(byte);
-        byte += 1;
-    }
-    table
-};
-
-const fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Whether `byte` belongs to a word.
-pub(super) fn is_word(byte: u8) -> bool {
-    IS_WORD.get(usize::from(byte)).copied().unwrap_or_default()
+/// Whether `byte` belongs to a word. Without a branch, so that many bytes can be looked at together.
+pub(super) const fn is_word(byte: u8) -> bool {
+    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'_')
 }
 
 const fn bucket(hash: u64) -> usize {
     (hash ^ hash >> 32 ^ hash >> 51) as usize % BUCKETS
 }
 
-#[allow(clippy::cast_possible_truncation)] // A test compares both counts with u16::MAX.
+#[allow(clippy::cast_possible_truncation)] // A test holds the counts and lengths to their types.
 const fn build() -> Index {
     let empty = Pattern { head: "", tail: "", strength: Strength::Vague, strength_at_start: Strength::Vague, rule: 0 };
     let mut index = Index {
         patterns: [empty; COUNT],
-        links: [Link { hash: 0, next: 0 }; COUNT],
+        links: [Link { hash: 0, next: 0, length: 0, last: 0 }; COUNT],
         heads: [0; BUCKETS],
-        first_words: [0; BUCKETS / 64],
+        kinds: [0; BUCKETS],
     };
     let (mut count, mut rule) = (0, 0);
     while rule < RULES.len() {
@@ -122,7 +116,7 @@ const fn build() -> Index {
                 let text = patterns[strength].2[at];
                 let (head, tail) = split(text);
                 let (word, hash) = keys(head.as_bytes());
-                index.first_words[bucket(word) / 64] |= 1 << (bucket(word) % 64);
+                index.kinds[bucket(word)] |= if word == hash { CODE } else { PHRASE };
                 let first = &mut index.heads[bucket(hash)];
                 index.patterns[count] = Pattern {
                     head,
@@ -131,7 +125,8 @@ const fn build() -> Index {
                     strength_at_start: patterns[strength].1,
                     rule: rule as u16,
                 };
-                index.links[count] = Link { hash: hash as u32, next: *first };
+                let (length, last) = (head.len(), head.as_bytes()[head.len() - 1] | 0x20);
+                index.links[count] = Link { hash: hash as u32, next: *first, length: length as u8, last };
                 count += 1;
                 *first = count as u16;
                 at += 1;
@@ -164,7 +159,7 @@ const fn split(text: &'static str) -> (&'static str, &'static str) {
 /// The hash of the first word, and that of all that a pattern is found by.
 const fn keys(head: &[u8]) -> (u64, u64) {
     let (mut first, mut length) = (0, 0);
-    while length < head.len() && is_word_byte(head[length]) {
+    while length < head.len() && is_word(head[length]) {
         if length < 8 {
             first |= (head[length] as u64) << (8 * length);
         }
@@ -175,21 +170,22 @@ const fn keys(head: &[u8]) -> (u64, u64) {
     (word, all)
 }
 
-/// Whether a pattern may begin with a word of this hash.
-pub(super) fn begins_pattern(word: u64) -> bool {
-    let bit = bucket(word);
-    INDEX.first_words.get(bit / 64).is_some_and(|bits| bits & (1 << (bit % 64)) != 0)
+/// What may begin with a word of this hash: [`CODE`], [`PHRASE`], both or nothing.
+pub(super) fn kinds(word: u64) -> u8 {
+    INDEX.kinds.get(bucket(word)).copied().unwrap_or_default()
 }
 
-/// The patterns with this hash, of a word or of a word and the two bytes behind it; the words may differ.
+/// The patterns with this hash, of a word or of a word and the two bytes behind it, that may stand at the
+/// beginning of `text`: as far as hash, length and last byte tell.
 #[allow(clippy::cast_possible_truncation)] // The low half is what the links keep.
-pub(super) fn candidates(hash: u64) -> impl Iterator<Item = &'static Pattern> {
+pub(super) fn candidates(hash: u64, text: &[u8]) -> impl Iterator<Item = &'static Pattern> {
     let mut next = INDEX.heads.get(bucket(hash)).copied().unwrap_or_default();
     core::iter::from_fn(move || {
         while let Some(at) = usize::from(next).checked_sub(1) {
             let link = INDEX.links.get(at)?;
             next = link.next;
-            if link.hash == hash as u32 {
+            let last = text.get(usize::from(link.length).wrapping_sub(1));
+            if link.hash == hash as u32 && last.is_some_and(|last| last | 0x20 == link.last) {
                 return INDEX.patterns.get(at);
             }
         }
@@ -216,6 +212,7 @@ mod tests {
             }
         }
         assert!(COUNT < usize::from(u16::MAX) && RULES.len() < usize::from(u16::MAX));
+        assert!(INDEX.patterns.iter().all(|pattern| pattern.head.len() <= usize::from(u8::MAX)));
     }
 
     #[test]
@@ -230,10 +227,11 @@ mod tests {
     fn every_pattern_is_found_by_its_first_word() {
         for pattern in &INDEX.patterns {
             let head = pattern.head.to_ascii_uppercase();
-            assert!(candidates(keys(head.as_bytes()).1).any(|found| core::ptr::eq(found, pattern)), "{head}");
-            assert!(begins_pattern(keys(head.as_bytes()).0), "{head}");
+            let (word, all) = keys(head.as_bytes());
+            assert!(candidates(all, head.as_bytes()).any(|found| core::ptr::eq(found, pattern)), "{head}");
+            assert_ne!(kinds(word) & if word == all { CODE } else { PHRASE }, 0, "{head}");
         }
-        assert_eq!(candidates(hash_word(0, 0)).count(), 0);
+        assert_eq!(candidates(hash_word(0, 0), b"").count(), 0);
     }
 
     #[test]

@@ -37,6 +37,7 @@
 #![allow(clippy::struct_field_names)] // segments are what they are called
 #![cfg_attr(test, allow(clippy::format_collect))] // clearer than a fold, and only in tests
 
+mod blocks;
 mod class;
 pub mod decode;
 mod gzip;
@@ -105,7 +106,7 @@ pub fn classify(message: &str) -> Failure {
     let summary = Segments::read(shell);
     match Found::best(&summary) {
         Some(found) => found.into_failure(&summary, stage, fallback),
-        None => failure(fallback, stage, String::new()),
+        None => failure(named(fallback), stage, String::new()),
     }
 }
 
@@ -122,11 +123,19 @@ fn cause(shell: &str) -> &str {
     let shell = shell.trim();
     // It stands near the beginning; the rest may be long.
     let beginning = shell.get(..shell.floor_char_boundary(512)).unwrap_or_default();
-    if let Some(at) = beginning.find(WRAPPER) {
+    if let Some(at) = position(beginning, WRAPPER) {
         let summary = shell.get(at + WRAPPER.len()..).unwrap_or_default();
         return summary.strip_suffix('.').unwrap_or(summary).trim();
     }
     CONTEXTS.iter().find_map(|context| shell.strip_prefix(context)).unwrap_or(shell).trim_start()
+}
+
+/// The first place of `part`; quicker than `find` where its first character is rare.
+fn position(text: &str, part: &str) -> Option<usize> {
+    let first = part.chars().next()?;
+    text.match_indices(first)
+        .map(|(at, _)| at)
+        .find(|at| text.as_bytes().get(*at..).is_some_and(|rest| rest.starts_with(part.as_bytes())))
 }
 
 /// The error that counts in a message.
@@ -196,7 +205,7 @@ impl<'a> Found<'a> {
     }
 
     fn into_failure(self, segments: &Segments, stage: Option<Stage>, fallback: &str) -> Failure {
-        let reason = self.found.map_or(fallback, |found| found.rule().reason);
+        let reason = self.found.map_or_else(|| named(fallback), |found| Reason::of(found.rule()));
         failure(reason, stage, self.text(segments))
     }
 }
@@ -208,9 +217,12 @@ fn is_wrapper(text: &str) -> bool {
         .any(|wrapper| text.starts_with(wrapper))
 }
 
-fn failure(reason: &str, stage: Option<Stage>, message: String) -> Failure {
-    // Every name passed is that of a rule, which a test holds on to.
-    let reason = Reason::find(reason).unwrap_or(Reason::ALL[0]);
+/// The reason of a name that is one, which a test holds on to.
+fn named(reason: &str) -> Reason {
+    Reason::find(reason).unwrap_or(Reason::ALL[0])
+}
+
+fn failure(reason: Reason, stage: Option<Stage>, message: String) -> Failure {
     let reason = if stage.is_some_and(Stage::is_changing) { reason.while_changing() } else { reason };
     let message = if message.is_empty() { String::from(no_text(reason)) } else { message };
     Failure { class: reason.class(), reason, message, hint: reason.hint(), stage }

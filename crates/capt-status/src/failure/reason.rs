@@ -35,6 +35,11 @@ impl Reason {
         RULES.iter().find(|rule| rule.reason == name).map(|rule| Self(rule))
     }
 
+    /// The reason of a rule.
+    pub(super) const fn of(rule: &'static Rule) -> Self {
+        Self(rule)
+    }
+
     /// The name: CamelCase ASCII letters, at most 32.
     pub const fn as_str(self) -> &'static str {
         self.0.reason

@@ -1,7 +1,8 @@
 //! Finds which rule an error fits best. One walk over the words, so the time is linear in the text.
 
 use super::{
-    index::{Pattern, begins_pattern, candidates, first_bytes, hash_longer, hash_word, is_word},
+    blocks::rows,
+    index::{CODE, PHRASE, Pattern, candidates, first_bytes, hash_longer, hash_word, is_word, kinds},
     rules::{FAMILIES, RULES, Strength, may_be_of_family},
 };
 
@@ -25,14 +26,16 @@ impl Match {
 /// The best match in `text`, one line.
 pub(super) fn scan(text: &str) -> Option<Match> {
     let mut scan = Scan { text: text.as_bytes(), best: None };
-    let mut rest = scan.text.iter();
-    // `any` takes the first byte of the word, `position` the byte behind it.
-    while rest.any(|byte| is_word(*byte)) {
-        let start = scan.text.len() - rest.len() - 1;
-        let length = 1 + rest.position(|byte| !is_word(*byte)).unwrap_or(scan.text.len() - start - 1);
-        scan.word(start, start + length);
-    }
+    rows(text.as_bytes(), is_word, |start, end| scan.word(start, end));
     scan.best
+}
+
+/// In lower case only words of this length that end as no English word does can be codes.
+const LONG: usize = 14;
+
+/// Whether there is a capital (or `_`) in eight bytes of a word: those have bit 6 and not bit 5.
+const fn has_capital(bytes: u64) -> bool {
+    bytes & !(bytes << 1) & 0x4040_4040_4040_4040 != 0
 }
 
 struct Scan<'a> {
@@ -43,38 +46,51 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Looks at the patterns that may begin with the word from `start` to `end`.
     fn word(&mut self, start: usize, end: usize) {
-        let hash = hash_word(first_bytes(self.text, start, end - start), end - start);
-        let mut is_known_code = false;
-        if begins_pattern(hash) {
-            is_known_code = self.patterns(start, end, hash);
-            // A phrase is found by its first word and the two bytes behind it, a code by itself.
-            if let Some([first, second]) = self.text.get(end..end + 2) {
-                is_known_code |= self.patterns(start, end, hash_longer(hash, [*first, *second]));
+        let (length, first) = (end - start, first_bytes(self.text, start, end - start));
+        let hash = hash_word(first, length);
+        let kinds = kinds(hash);
+        // A code is found by itself, a phrase by its first word and the two bytes behind it.
+        let mut is_known_code = kinds & CODE != 0 && self.patterns(start, end, hash);
+        if kinds & PHRASE != 0 {
+            if let Some([one, two]) = self.text.get(end..end + 2) {
+                is_known_code |= self.patterns(start, end, hash_longer(hash, [*one, *two]));
             }
         }
-        if !is_known_code && end - start >= 8 {
-            let word = self.text.get(start..end).unwrap_or_default();
-            let behind_dot = start > 0 && self.text.get(start - 1) == Some(&b'.');
-            if let Some(found) = family(word, behind_dot) {
-                self.found(found);
+        if is_known_code || length < 8 {
+            return;
+        }
+        let behind_dot = self.text.get(start.wrapping_sub(1)) == Some(&b'.');
+        // Most words are short and small letters, which is seen here without a look at each byte.
+        if length < LONG && !behind_dot && !has_capital(first >> 8) {
+            let last = first_bytes(self.text, end - 8, 8);
+            if length == 8 || !has_capital(last) {
+                return;
             }
+        }
+        let word = self.text.get(start..end).unwrap_or_default();
+        if let Some(found) = family(word, behind_dot) {
+            self.found(found);
         }
     }
 
     /// Compares the patterns with this hash; whether one of them is the word itself.
     fn patterns(&mut self, start: usize, end: usize, hash: u64) -> bool {
-        let mut is_known_code = false;
-        for pattern in candidates(hash) {
-            let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
-            let found = Match { strength, rule: pattern.rule };
-            // What cannot improve the result need not be compared.
-            let is_single = pattern.head.len() == end - start && pattern.tail.is_empty();
-            if (is_single || self.best.is_none_or(|best| found < best)) && fits(pattern, self.text, start) {
-                is_known_code |= is_single;
-                self.found(found);
-            }
+        candidates(hash, self.text.get(start..).unwrap_or_default())
+            .fold(false, |is_known_code, pattern| is_known_code | self.compare(pattern, start, end))
+    }
+
+    /// Compares `pattern` with the text at `start`; whether it is the word up to `end`.
+    #[inline(never)] // Few words come here; the others are quicker without it.
+    fn compare(&mut self, pattern: &Pattern, start: usize, end: usize) -> bool {
+        let strength = if start == 0 { pattern.strength_at_start } else { pattern.strength };
+        let found = Match { strength, rule: pattern.rule };
+        // What cannot improve the result need not be compared.
+        let is_single = pattern.head.len() == end - start && pattern.tail.is_empty();
+        if (is_single || self.best.is_none_or(|best| found < best)) && fits(pattern, self.text, start) {
+            self.found(found);
+            return is_single;
         }
-        is_known_code
+        false
     }
 
     fn found(&mut self, found: Match) {
@@ -112,10 +128,10 @@ fn starts_word(text: &[u8], at: usize) -> bool {
 }
 
 /// The family of a code that is not listed. `behind_dot`: it is the second part of `InvalidVpcID.NotFound`.
+#[inline(never)] // As above.
 fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
     let is_camel = word.iter().skip(1).any(u8::is_ascii_uppercase) && word.iter().any(u8::is_ascii_lowercase);
-    // In lower case only long words that end as no English word does can be codes.
-    if !is_camel && word.len() < 14 && !behind_dot {
+    if !is_camel && word.len() < LONG && !behind_dot {
         return None;
     }
     let bare = ["Exception", "Error", "Fault"].iter().find_map(|end| strip_end(word, end)).unwrap_or(word);
@@ -123,7 +139,7 @@ fn family(word: &[u8], behind_dot: bool) -> Option<Match> {
         let hash = hash_word(first_bytes(bare, 0, bare.len()), bare.len());
         let is_listed =
             |pattern: &&Pattern| pattern.tail.is_empty() && pattern.head.as_bytes().eq_ignore_ascii_case(bare);
-        if let Some(listed) = candidates(hash).find(is_listed) {
+        if let Some(listed) = candidates(hash, bare).find(is_listed) {
             return Some(Match { strength: listed.strength, rule: listed.rule });
         }
     }

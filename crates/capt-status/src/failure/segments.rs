@@ -8,6 +8,8 @@
 use alloc::{string::String, vec::Vec};
 use core::ops::Range;
 
+use super::position;
+
 /// One error: where it stands in the text of [`Segments`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Segment {
@@ -32,7 +34,7 @@ impl Segments {
     pub(super) fn read(text: &str) -> Self {
         let mut reader = Reader::new(text.len());
         // Somebody copied it out of JSON.
-        let escaped = !text.contains('\n') && text.contains("\\n");
+        let escaped = !text.contains('\n') && position(text, "\\n").is_some();
         if escaped {
             for line in text.split("\\n") {
                 reader.line(line);

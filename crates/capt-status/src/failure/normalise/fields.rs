@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use super::Words;
+use super::{output::Output, words::Words};
 
 const HIDDEN: &str = "<redacted>";
 
@@ -40,8 +40,8 @@ const MAYBE_SECRET: [&str; 7] =
 
 impl Field {
     /// What `word` is, if it is a name or follows one.
-    pub(super) fn find(previous: &str, word: &str, before: &str) -> Option<Self> {
-        if previous == "message:" && before.trim_end().ends_with("uthorization failure message:") {
+    pub(super) fn find(previous: &str, word: &str, before: &mut Output<'_>) -> Option<Self> {
+        if previous == "message:" && before.text().ends_with("uthorization failure message:") {
             return Some(Self::Opaque);
         }
         if previous.eq_ignore_ascii_case("bearer") && word.len() > 5 {
@@ -78,12 +78,12 @@ impl Field {
             Self::SecretNext => {
                 output.push_str(word);
                 output.push(' ');
-                let value = words.next().unwrap_or_default();
+                let value = words.next().map_or("", |word| word.text);
                 hide(value, words, output);
             }
             Self::Opaque => output.push_str("<data>"),
             Self::Pem => {
-                let rest = words.rest;
+                let rest = words.rest();
                 let end = rest.find("-----END").map_or(rest.len(), |at| {
                     let tail = rest.get(at + 8..).unwrap_or_default();
                     at + 8 + tail.find("-----").map_or(tail.len(), |end| end + 5)
@@ -105,13 +105,16 @@ fn hide(value: &str, words: &mut Words<'_>, output: &mut String) {
     if let Some(quote) = quote {
         let inside = bare.get(1..).unwrap_or_default();
         if !inside.contains(quote) {
-            let end = words.rest.find(quote).map_or(0, |end| end + 1);
+            let end = words.rest().find(quote).map_or(0, |end| end + 1);
             words.skip(end);
         }
     } else if SCHEMES.iter().any(|scheme| bare.eq_ignore_ascii_case(scheme)) {
         words.next();
     }
 }
+
+/// What may stand before a name.
+pub(super) const OPENING: [char; 4] = ['(', '[', '{', '"'];
 
 /// Whether `word` begins a request id; how many words after it belong to it.
 pub(super) fn request_id(word: &str, rest: &str) -> Option<usize> {
@@ -126,7 +129,7 @@ pub(super) fn request_id(word: &str, rest: &str) -> Option<usize> {
         "x-request-id:",
         "traceid:",
     ];
-    let word = word.trim_start_matches(['(', '[', '{', '"']);
+    let word = word.trim_start_matches(OPENING);
     if !matches!(word.bytes().next()? | 0x20, b'r' | b'h' | b'x' | b't' | b'e') {
         return None;
     }

@@ -7,104 +7,75 @@
 //! and account numbers stay.
 
 mod fields;
+mod output;
 mod values;
+mod words;
 
 use alloc::string::String;
 
 use crate::text::truncate;
 use fields::Field;
+use output::Output;
+use words::{Word, Words};
 
 /// `text` normalised and cut to at most `max` bytes, on a character boundary.
 pub(super) fn normalise(text: &str, max: usize) -> String {
-    let mut output = String::with_capacity(text.len().min(max) + 32);
-    let mut words = Words { rest: text, has_sign: false };
+    let mut output = Output::new(text, text.len().min(max) + 32);
+    let mut words = Words::new(text);
     let mut previous = "";
     while let Some(word) = words.next() {
         if output.len() > max {
             break;
         }
+        let Word { text: own, start, .. } = word;
+        let may_be_field = word.has_sign || is_introduction(previous);
         // Nearly every word goes this way.
-        if !previous.ends_with(':') && previous.len() != BEARER && is_ordinary(word, words.has_sign) {
-            if !output.is_empty() {
-                output.push(' ');
-            }
-            output.push_str(word);
-            previous = word;
-            continue;
-        }
-        if let Some(skipped) = fields::request_id(word, words.rest) {
+        if !may_be_field && !word.has_value() && !may_name_id(own) {
+            output.keep(start, own);
+        } else if let Some(skipped) = fields::request_id(own, words.rest()) {
             for _ in 0..skipped {
                 words.next();
             }
-            if words.rest.trim_start().is_empty() {
-                let end = output.trim_end_matches([',', ' ', '(']).len();
-                output.truncate(end);
+            if words.rest().trim_start().is_empty() {
+                output.trim_end([',', ' ', '(']);
             }
             continue;
-        }
-        if !output.is_empty() {
-            output.push(' ');
-        }
-        if let Some(field) = Field::find(previous, word, &output) {
-            field.write(word, &mut words, &mut output);
-        } else if let Some(length) = values::spaced_time(word, words.rest) {
-            output.push_str("<time>");
-            words.skip(length);
-        } else if is_counter(previous, word, words.rest) {
-            values::write_counter(word, &mut output);
+        } else if may_be_field && let Some(field) = Field::find(previous, own, &mut output) {
+            field.write(own, &mut words, output.begin());
+        } else if word.has_value() {
+            write_value(previous, word, &mut words, &mut output);
         } else {
-            values::write(word, &mut output);
+            output.keep(start, own);
         }
-        previous = word;
+        previous = own;
     }
+    let output = output.into_text();
     if output.len() > max { truncate(&output, max) } else { output }
 }
 
-/// Length of `bearer`, behind which nothing is ordinary.
-const BEARER: usize = 6;
-
-/// Whether a word can be nothing but itself: short, without digits and signs, and no part of `request id:`.
-fn is_ordinary(word: &str, has_sign: bool) -> bool {
-    let first = word.as_bytes().first().map_or(0, |first| first | 0x20);
-    let may_name_id = matches!(word.len(), 4 | 5 | 7) && matches!(first, b'h' | b't' | b'r');
-    word.len() < 20 && !has_sign && !may_name_id
+/// Writes a word that may be or hold a value by its form.
+fn write_value(previous: &str, word: Word<'_>, words: &mut Words<'_>, output: &mut Output<'_>) {
+    let output = output.begin();
+    if let Some(length) = values::spaced_time(word.text, words.rest()) {
+        output.push_str("<time>");
+        words.skip(length);
+    } else if is_counter(previous, word.text, words.rest()) {
+        values::write_counter(word.text, output);
+    } else {
+        values::write(word.text, output);
+    }
 }
 
-/// Digits and what stands in names, addresses and options.
-static IS_SIGN: [bool; 256] = {
-    let (mut table, mut byte) = ([false; 256], 0);
-    while byte < 128u8 {
-        table[byte as usize] = byte.is_ascii_digit() || matches!(byte, b':' | b'=' | b'@' | b'-');
-        byte += 1;
-    }
-    table
-};
-
-/// The words of a line.
-struct Words<'a> {
-    rest: &'a str,
-    /// Whether the last word has digits or signs.
-    has_sign: bool,
+/// Whether what follows `word` may be a value because of it.
+fn is_introduction(word: &str) -> bool {
+    word == "message:" || word.eq_ignore_ascii_case("bearer")
 }
 
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Option<&'a str> {
-        self.rest = self.rest.trim_start_matches(' ');
-        self.has_sign = false;
-        let mut end = 0;
-        for byte in self.rest.bytes().take_while(|byte| *byte != b' ') {
-            self.has_sign |= IS_SIGN.get(usize::from(byte)).copied().unwrap_or_default();
-            end += 1;
-        }
-        let (word, rest) = self.rest.split_at_checked(end)?;
-        self.rest = rest;
-        (!word.is_empty()).then_some(word)
-    }
-
-    /// Goes `length` bytes on.
-    fn skip(&mut self, length: usize) {
-        self.rest = self.rest.get(length..).unwrap_or_default();
-    }
+/// Whether `word` may be the first of `request id:`, in brackets or not.
+fn may_name_id(word: &str) -> bool {
+    let name = word.trim_start_matches(fields::OPENING);
+    let first = name.as_bytes().first().map_or(0, |first| first | 0x20);
+    matches!(name.len(), 4 | 5 | 7) && matches!(first, b'h' | b't' | b'r')
 }
 
 /// Whether `word` counts attempts or measures how long they took.
@@ -125,12 +96,19 @@ fn is_counter(previous: &str, word: &str, rest: &str) -> bool {
         "elapsed:",
     ];
     const BEHIND: [&str; 8] = ["attempts", "attempt", "retries", "retry", "tries", "elapsed", "more", "times"];
+    // Before a time that passed; a limit (`timeout: 20m0s`, `within 5m`) is always the same.
+    const PASSED: [&str; 6] = ["after", "for", "in", "took", "waited", "took:"];
+    const UNITS: [&str; 9] =
+        ["seconds", "second", "secs", "minutes", "minute", "mins", "hours", "hour", "milliseconds"];
     if !word.trim_start_matches(['(', '[', '#']).starts_with(|first: char| first.is_ascii_digit()) {
         return false;
     }
     let next = rest.split_whitespace().next().unwrap_or_default().trim_end_matches([',', '.', ':', ';', ')', ']']);
-    let is = |known: &str, word: &str| word.eq_ignore_ascii_case(known);
-    BEFORE.iter().any(|known| is(known, previous.trim_start_matches('('))) || BEHIND.iter().any(|known| is(known, next))
+    let previous = previous.trim_start_matches(['(', '[']);
+    let is = |known: &[&str], word: &str| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+    is(&BEFORE, previous)
+        || is(&BEHIND, next)
+        || (is(&PASSED, previous) && (is(&UNITS, next) || values::is_duration(word)))
 }
 
 #[cfg(test)]
@@ -165,6 +143,11 @@ mod tests {
             ("gave up after 3 attempts", "gave up after <n> attempts"),
             ("after 1m2.345s: timeout: 20m0s", "after <duration>: timeout: 20m0s"),
             ("still creating... [10m20s elapsed]", "still creating... [<duration> elapsed]"),
+            ("no answer (after 62s), gave up", "no answer (after <duration>), gave up"),
+            ("failed after 1m2s, retrying in 30s.", "failed after <duration>, retrying in <duration>."),
+            ("waited 62 seconds; it took 3 minutes", "waited <n> seconds; it took <n> minutes"),
+            ("not ready within 5m0s, for 3 nodes in 2 zones", "not ready within 5m0s, for 3 nodes in 2 zones"),
+            ("denied (request id: 4442587FB7D0A2F9)", "denied"),
             ("Kubernetes version 1.31 of v20240117", "Kubernetes version 1.31 of v20240117"),
             ("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "sha256:<id>"),
         ] {

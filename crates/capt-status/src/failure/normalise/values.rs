@@ -27,14 +27,10 @@ const TOKENS: [&str; 14] = [
 
 /// Writes `word` with what changes or is secret replaced.
 pub(super) fn write(word: &str, output: &mut String) {
-    // Nearly every word goes this way.
-    if word.len() < 20 && !word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'@') {
-        return output.push_str(word);
-    }
-    // Searching for text costs more than a look whether there can be any.
-    let url = if word.bytes().any(|byte| byte == b':') { word.split_once("://") } else { None };
+    let mut signs = word.bytes().enumerate().filter(|(_, byte)| *byte == b':');
+    let url = signs.find_map(|(at, _)| word.get(at..)?.strip_prefix("://").zip(word.get(..at)));
     match url {
-        Some((scheme, rest)) => {
+        Some((rest, scheme)) => {
             write_plain(scheme, output);
             output.push_str("://");
             write_url(rest, output);
@@ -66,64 +62,123 @@ fn write_url(text: &str, output: &mut String) {
     }
 }
 
+const DIGIT: u8 = 1;
+const LETTER: u8 = 2;
+/// Bytes other than these two of which encoded data is made.
+const JOINER: u8 = 4;
+
+/// What each byte is, 0 if none of those. A table, since it is asked for every byte.
+static KINDS: [u8; 256] = {
+    let (mut table, mut byte) = ([0; 256], 0);
+    while byte < 128u8 {
+        table[byte as usize] = match byte {
+            b'0'..=b'9' => DIGIT,
+            b'A'..=b'Z' | b'a'..=b'z' => LETTER,
+            b'+' | b'/' | b'=' | b'_' | b'-' => JOINER,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+fn kind(byte: u8) -> u8 {
+    KINDS.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
 fn write_plain(text: &str, output: &mut String) {
     let bytes = text.as_bytes();
-    // The run before, and what separates it: `vpc` and `-` before an id.
-    let (mut at, mut last_run, mut last_mark) = (0, "", "");
+    // What is read and not written yet begins at `kept`.
+    let (mut at, mut kept) = (0, 0);
+    // The run before, and what it became: `vpc` before an id.
+    let (mut last_run, mut last_mark) = ("", "");
     while let Some(byte) = bytes.get(at) {
-        if !byte.is_ascii_alphanumeric() {
-            if *byte == b'[' {
-                if let Some(length) = ipv6_with_port(bytes.get(at..).unwrap_or_default()) {
-                    output.push_str("<address>");
-                    at += length;
-                    continue;
-                }
+        if kind(*byte) & (LETTER | DIGIT) == 0 {
+            if *byte == b'['
+                && let Some(length) = ipv6_with_port(bytes.get(at..).unwrap_or_default())
+            {
+                output.push_str(text.get(kept..at).unwrap_or_default());
+                output.push_str("<address>");
+                at += length;
+                kept = at;
+            } else {
+                at += 1;
             }
-            let length = text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-            output.push_str(text.get(at..at + length).unwrap_or_default());
-            at += length;
             continue;
         }
         let rest = text.get(at..).unwrap_or_default();
+        let (mut length, mut kinds) = (0, 0);
+        for kind in rest.bytes().map(kind).take_while(|kind| kind & (LETTER | DIGIT) != 0) {
+            length += 1;
+            kinds |= kind;
+        }
+        let (run, next) = rest.split_at(length);
+        let joins = next.bytes().next().is_some_and(|next| kind(next) == JOINER || next == b'.');
+        if !joins && kinds & DIGIT == 0 && is_plain(run) {
+            (last_run, last_mark) = (run, "");
+            at += length;
+            continue;
+        }
         let separator = at.checked_sub(1).and_then(|before| bytes.get(before)).copied();
-        let (mark, length) = match whole(rest, separator) {
-            Some(found) => found,
+        let (start, mark, end) = match whole(rest, separator) {
+            Some((mark, length)) => (at, mark, at + length),
             None => {
-                let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
-                let (run, next) = rest.split_at(length);
+                let mark = run_mark(run, next, separator, last_mark);
                 let is_kept = separator == Some(b'-') && KEPT_IDS.contains(&last_run);
-                let mark = if is_kept { "" } else { run_mark(run, next, separator, last_mark) };
                 last_run = run;
-                if mark.is_empty() {
-                    write_run(run, output);
+                if !mark.is_empty() && !is_kept {
+                    (at, mark, at + length)
+                } else {
                     last_mark = "";
                     at += length;
-                    continue;
+                    // `/tmp/terraform123456789`
+                    let number = run.bytes().rev().take_while(u8::is_ascii_digit).count();
+                    if number < 9 || number == length {
+                        continue;
+                    }
+                    (at - number, "<n>", at)
                 }
-                (mark, length)
             }
         };
+        output.push_str(text.get(kept..start).unwrap_or_default());
+        (at, kept) = (end, end);
         // A pod's name ends in two ids; one mark is enough.
-        if mark == last_mark && separator == Some(b'-') && output.ends_with("<id>-") {
+        if mark == "<id>" && mark == last_mark && separator == Some(b'-') && output.ends_with("<id>-") {
             output.pop();
         } else {
             output.push_str(mark);
         }
         last_mark = mark;
-        at += length;
     }
+    output.push_str(text.get(kept..).unwrap_or_default());
+}
+
+/// Whether a run of letters that nothing joins to more is a word, and no key or token.
+fn is_plain(run: &str) -> bool {
+    run.len() < 20 || (run.len() < 32 && !["eyJ", "AKIA", "ASIA"].iter().any(|start| run.starts_with(start)))
 }
 
 /// The mark for something that is more than a run of letters and digits, and its length.
 fn whole(text: &str, separator: Option<u8>) -> Option<(&'static str, usize)> {
     let bytes = text.as_bytes();
-    let joins = |separator: Option<u8>| separator.is_some_and(|byte| matches!(byte, b'+' | b'/' | b'_' | b'-' | b'='));
-    if bytes.first().is_some_and(u8::is_ascii_digit) {
-        let time = timestamp(text).or_else(|| time_of_day(text)).map(|length| ("<time>", length));
-        if let Some(found) = time.or_else(|| ipv4_with_port(text).map(|length| ("<address>", length))) {
-            return Some(found);
+    let joins = |separator: Option<u8>| separator.is_some_and(|byte| kind(byte) == JOINER);
+    let digits = digits(text);
+    if digits > 0 {
+        let time = |length| ("<time>", length);
+        let next = bytes.get(digits).copied().unwrap_or_default();
+        let found = match next {
+            b'-' | b'/' | b'T' => timestamp(text).map(time),
+            b':' => time_of_day(text).map(time),
+            b'.' => ipv4_with_port(text).map(|length| ("<address>", length)),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
         }
-        if let Some((length, is_measured)) = duration(text) {
+        // A unit or a fraction follows, also µ.
+        if (next == b'.' || kind(next) == LETTER || !next.is_ascii())
+            && let Some((length, is_measured)) = duration(text)
+        {
             return is_measured.then_some(("<duration>", length));
         }
     }
@@ -137,17 +192,13 @@ fn whole(text: &str, separator: Option<u8>) -> Option<(&'static str, usize)> {
             let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
             return (length >= 20).then_some(("<redacted>", length));
         }
-        let length = text.bytes().position(|byte| !is_data_byte(byte)).unwrap_or(text.len());
+        let length = text.bytes().position(|byte| kind(byte) == 0).unwrap_or(text.len());
         let span = text.get(..length).unwrap_or_default();
         if is_data(span) {
             return Some(("<data>", length));
         }
     }
     None
-}
-
-const fn is_data_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
 }
 
 /// Whether `span` looks like base64 or like an AWS secret key, and not like a path or a name.
@@ -205,33 +256,34 @@ fn is_pod_suffix(text: &str) -> bool {
     suffix.bytes().take_while(u8::is_ascii_alphanumeric).count() == 5
 }
 
-/// Writes a run that stays, but for a long number at its end (`/tmp/terraform123456789`).
-fn write_run(run: &str, output: &mut String) {
-    let name = run.trim_end_matches(|character: char| character.is_ascii_digit());
-    if !name.is_empty() && run.len() - name.len() >= 9 {
-        output.push_str(name);
-        output.push_str("<n>");
-    } else {
-        output.push_str(run);
-    }
-}
-
 /// Writes a number that counts attempts, or a time that passed.
 pub(super) fn write_counter(word: &str, output: &mut String) {
-    let number = word.trim_matches(|character: char| !character.is_ascii_alphanumeric());
+    let number = bare(word);
     let start = word.find(number).unwrap_or_default();
     output.push_str(word.get(..start).unwrap_or_default());
-    output.push_str(if duration(number).is_some() { "<duration>" } else { "<n>" });
+    output.push_str(if is_duration(word) { "<duration>" } else { "<n>" });
     output.push_str(word.get(start + number.len()..).unwrap_or_default());
 }
 
+/// Whether `word` is a duration and no more, brackets and commas aside.
+pub(super) fn is_duration(word: &str) -> bool {
+    let word = bare(word);
+    duration(word).is_some_and(|(length, _)| length == word.len())
+}
+
+/// `word` without what stands around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|character: char| !character.is_ascii_alphanumeric())
+}
+
 fn is_uuid(bytes: &[u8]) -> bool {
-    let is_form = bytes.get(..36).is_some_and(|uuid| {
-        uuid.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-    });
+    let is_form = bytes.get(8) == Some(&b'-')
+        && bytes.get(..36).is_some_and(|uuid| {
+            uuid.iter().enumerate().all(|(at, byte)| match at {
+                8 | 13 | 18 | 23 => *byte == b'-',
+                _ => byte.is_ascii_hexdigit(),
+            })
+        });
     is_form && bytes.get(36).is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 

@@ -11,8 +11,8 @@ use crate::failure::{
 };
 
 /// Errors with what changes at each attempt: `{u}` a UUID, `{h}` hex, `{k}` a key of capitals, `{t}` a time,
-/// `{p}` a port, `{n}` a number, `{d}` a duration.
-const CHANGING: [&str; 12] = [
+/// `{p}` a port, `{n}` a number, `{d}` a duration, `{s}` one of whole seconds, `{c}` a count.
+const CHANGING: [&str; 15] = [
     "Error: creating EC2 VPC: operation error EC2: CreateVpc, https response error StatusCode: 400, RequestID: {u}, api error VpcLimitExceeded: no",
     "Error: error creating EC2 VPC: VpcLimitExceeded: no\n\tstatus code: 400, request id: {u}",
     "Error: reading S3: AccessDenied: Access Denied\n\tstatus code: 403, request id: {k}, host id: {h}+/{k}=",
@@ -24,11 +24,14 @@ const CHANGING: [&str; 12] = [
     "Error: open /tmp/terraform-provider{n}/x: no space left on device",
     "Error: waiting for EKS Node Group (demo:default-{n}) create: last error: i-{h}: NodeCreationFailure: Instances failed to join the kubernetes cluster",
     "Error: Error acquiring the state lock\n\nError message: the state is already locked\nLock Info:\n  Who: a\n  Version: {n}\n",
+    "Error: waiting for EKS Cluster (demo): timeout while waiting for state to become 'ACTIVE' (after {s}, {c} attempts)",
+    "Error: Get \"https://a.example.com\": dial tcp: i/o timeout after {s} elapsed, retrying in {s}",
+    "Error: 503 Service Unavailable, waited {c} seconds (took {s}), attempt {c}",
     "Error: trace {u}: gave up after {d}: 500 Internal Server Error (Request ID: {u})",
 ];
 
 #[derive(Debug, Clone)]
-struct Values([(&'static str, String); 7]);
+struct Values([(&'static str, String); 9]);
 
 fn values() -> impl Strategy<Value = Values> {
     let uuid = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
@@ -39,19 +42,24 @@ fn values() -> impl Strategy<Value = Values> {
     );
     let number = 1_000_000_000_000_000_000u64..2_000_000_000_000_000_000;
     let duration = (1u32..60, 0u32..1000).prop_map(|(seconds, millis)| format!("{seconds}.{millis:03}s"));
-    (uuid, "[0-9][0-9a-f]{15}[a-f]", "[0-9][0-9A-Z]{14}[A-Z]", time, 1024u16.., number, duration).prop_map(
-        |(u, h, k, t, p, n, d)| {
-            Values([
-                ("{u}", u),
-                ("{h}", h),
-                ("{k}", k),
-                ("{t}", t),
-                ("{p}", format!("{p}")),
-                ("{n}", format!("{n}")),
-                ("{d}", d),
-            ])
-        },
-    )
+    let whole = (0u32..5, 0u32..60).prop_map(|(minutes, seconds)| match minutes {
+        0 => format!("{seconds}s"),
+        minutes => format!("{minutes}m{seconds}s"),
+    });
+    let (hex, key) = ("[0-9][0-9a-f]{15}[a-f]", "[0-9][0-9A-Z]{14}[A-Z]");
+    (uuid, hex, key, time, 1024u16.., number, duration, whole, 1u32..500).prop_map(|(u, h, k, t, p, n, d, s, c)| {
+        Values([
+            ("{u}", u),
+            ("{h}", h),
+            ("{k}", k),
+            ("{t}", t),
+            ("{p}", format!("{p}")),
+            ("{n}", format!("{n}")),
+            ("{d}", d),
+            ("{s}", s),
+            ("{c}", format!("{c}")),
+        ])
+    })
 }
 
 fn filled(template: &str, Values(values): &Values) -> String {
