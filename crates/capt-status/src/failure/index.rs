@@ -212,7 +212,7 @@ mod tests {
             }
         }
         assert!(COUNT < usize::from(u16::MAX) && RULES.len() < usize::from(u16::MAX));
-        assert!(INDEX.patterns.iter().all(|pattern| pattern.head.len() <= usize::from(u8::MAX)));
+        assert!(INDEX.patterns.iter().all(|pattern| u8::try_from(pattern.head.len()).is_ok()));
     }
 
     #[test]
