@@ -112,7 +112,7 @@ fn cb_102_the_role_allows_to_block_the_deletion_of_owners() {
 /// More objects than a page of a list has.
 #[tokio::test]
 async fn cb_120_every_object_of_a_long_list_is_reconciled() {
-    const COUNT: usize = 1200;
+    const COUNT: usize = 600;
     let service = service();
     service.with(|world| {
         for number in 0..COUNT {
