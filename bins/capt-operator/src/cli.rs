@@ -12,6 +12,7 @@ use std::{
 use capt_reconcile::{
     cluster::mode::ClusterStatus,
     object::{Kind, ObjectKey},
+    pass::Features,
 };
 use capt_status::{Span, Time};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -99,6 +100,10 @@ pub struct RunArgs {
     /// Who publishes the status of Clusters; `auto` is decided for each Cluster: CAPT only where no Cluster API core is.
     #[arg(long, env = "CAPT_CLUSTER_STATUS", value_name = "MODE", value_enum, default_value_t, help_heading = SCOPE)]
     pub cluster_status: ClusterStatusChoice,
+    /// What is done for provider objects, as a list: progress, dependencies (both in their status) and recovery
+    /// (actions after failures); or `none`.
+    #[arg(long, env = "CAPT_FEATURES", value_name = "LIST", default_value = "progress,dependencies,recovery", value_parser = features, help_heading = SCOPE)]
+    pub features: Features,
     /// Passes that run at the same time.
     #[arg(long, env = "CAPT_CONCURRENCY", value_name = "N", default_value = "8", help_heading = LIMITS)]
     pub concurrency: NonZeroUsize,
@@ -187,6 +192,10 @@ pub struct PlanArgs {
     /// Who publishes the status of Clusters; `auto` is Cluster API core, since a file cannot prove that there is none.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub cluster_status: ClusterStatusChoice,
+    /// What is done for provider objects, as a list: progress, dependencies (both in their status) and recovery
+    /// (actions after failures); or `none`.
+    #[arg(long, value_name = "LIST", default_value = "progress,dependencies,recovery", value_parser = features)]
+    pub features: Features,
     /// Form of the output.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output: OutputFormat,
@@ -268,6 +277,24 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `progress,recovery`, or `none`.
+fn features(text: &str) -> Result<Features, String> {
+    let mut features = Features { progress: false, dependencies: false, recovery: false };
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty() && text != "none") {
+        match name {
+            "progress" => features.progress = true,
+            "dependencies" => features.dependencies = true,
+            "recovery" => features.recovery = true,
+            _ => {
+                return Err(format!(
+                    "there is no feature `{name}`: name some of progress, dependencies, recovery, or none"
+                ));
+            }
+        }
+    }
+    Ok(features)
+}
+
 /// `[host]:port`; without a host every address of this machine.
 fn address(text: &str) -> Result<Address, String> {
     if text == "off" || text == "0" {
@@ -336,6 +363,16 @@ mod tests {
         assert_eq!(object("Workspace/ns/w"), key(Kind::Workspace(WorkspaceApi::Namespaced), "ns", "w"));
         assert!(object("Pod/ns/p").unwrap_err().contains("WorkspaceTemplateApply"));
         assert!(object("p").is_err() && object("Secret//s").is_err());
+    }
+
+    #[test]
+    fn features_are_a_list() {
+        let all = Features::default();
+        assert_eq!(features("recovery, dependencies,progress"), Ok(all));
+        assert_eq!(features("dependencies"), Ok(Features { progress: false, recovery: false, ..all }));
+        let none = Features { progress: false, dependencies: false, recovery: false };
+        assert_eq!((features("none"), features("")), (Ok(none), Ok(none)));
+        assert!(features("progress,telepathy").unwrap_err().contains("telepathy"));
     }
 
     #[test]

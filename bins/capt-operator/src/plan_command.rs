@@ -75,6 +75,7 @@ pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
             WorkspaceApiChoice::Namespaced => WorkspaceApi::Namespaced,
         },
         cluster_status: args.cluster_status.into(),
+        features: args.features,
         ..Settings::default()
     };
     let plans = plans(&world, settings, args.now.unwrap_or_else(system_clock))?;

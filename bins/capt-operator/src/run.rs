@@ -7,7 +7,7 @@
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use capt_api::foreign::WorkspaceApi;
-use capt_reconcile::pass::Settings;
+use capt_reconcile::pass::{Features, Settings};
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -82,6 +82,8 @@ pub struct Options {
     pub workspace_api: WorkspaceApiChoice,
     /// Who publishes the status of Clusters.
     pub cluster_status: ClusterStatusChoice,
+    /// What is done for provider objects.
+    pub features: Features,
     /// Passes at the same time.
     pub concurrency: usize,
     /// How long to wait for an answer.
@@ -113,6 +115,7 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
             namespace: args.namespace,
             workspace_api: args.workspace_api,
             cluster_status: args.cluster_status,
+            features: args.features,
             concurrency: args.concurrency.get(),
             timeout: args.write_timeout,
             clock: system_clock,
@@ -264,6 +267,7 @@ async fn session(
         },
         cluster_status: options.cluster_status.into(),
         cluster_crd: served.cluster_crd(),
+        features: options.features,
     };
     let kinds: BTreeSet<_> = served.kinds().map(|(kind, _)| kind).collect();
     for kind in capt_reconcile::object::Kind::ALL.into_iter().filter(|kind| !kinds.contains(kind)) {

@@ -26,6 +26,7 @@ use capt_operator::{
 use capt_reconcile::{
     executor::{Executor, Outcome, Step},
     object::{Kind, ObjectKey},
+    pass::Features,
     plan::{Action, Op, Plan, Precondition},
 };
 use capt_sim::{definitions, service::Service, world::World};
@@ -72,6 +73,7 @@ async fn operate(
         namespace: None,
         workspace_api: WorkspaceApiChoice::Auto,
         cluster_status: ClusterStatusChoice::Auto,
+        features: Features::default(),
         concurrency: 8,
         timeout: Duration::from_secs(10),
         clock: system_clock,
@@ -112,7 +114,7 @@ fn cb_102_the_role_allows_to_block_the_deletion_of_owners() {
 /// More objects than a page of a list has.
 #[tokio::test]
 async fn cb_120_every_object_of_a_long_list_is_reconciled() {
-    const COUNT: usize = 600;
+    const COUNT: usize = 1200;
     let service = service();
     service.with(|world| {
         for number in 0..COUNT {

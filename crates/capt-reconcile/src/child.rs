@@ -87,10 +87,9 @@ impl Child {
         let apply = view.apply(&namespace, name);
         let claim = apply.present().map(|apply| ownership::claim(view, apply, settings.workspace_api));
         let secret = claim.as_ref().and_then(Claim::ours).and_then(|workspace| {
-            let reference = &workspace.spec["writeConnectionSecretToRef"];
-            let name = reference["name"].as_str()?;
-            let namespace = reference["namespace"].as_str().unwrap_or(&namespace);
-            Some((ObjectKey::new(Kind::Secret, namespace, name), view.secret(namespace, name)))
+            let key = outputs::connection_secret(workspace, &namespace)?;
+            let secret = view.secret(key.namespace.as_deref().unwrap_or_default(), &key.name);
+            Some((key, secret))
         });
         let belongs = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
         Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned: belongs, claim, secret }

@@ -2,17 +2,17 @@
 
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
-    CheckName, CheckResult, CheckStatus, ConditionStatus, Deadline, EffectiveStrategy, Health, Operation, Progress,
-    Recovery, RecoveryStrategy, Span, State, Time,
+    CheckName, CheckResult, CheckStatus, ConditionStatus, Deadline, Dependencies, EffectiveStrategy, Health, Operation,
+    Progress, Recovery, RecoveryStrategy, Span, State, Time,
     backoff::{Attempts, Budget},
     condition,
     machine::{self, Because, Cause, Event, Facts, FailureReason, Limits, Memory, Next, Timeouts, Timer, Timers},
     text::{MAX_MESSAGE, truncate},
 };
 
-use crate::status::Status;
+use crate::{pass::Features, status::Status};
 
-/// A change of nothing but timers, progress and checks waits this long after the last transition, so
+/// A change of nothing but timers, progress, checks and dependencies waits this long after the last transition, so
 /// that what happens in quick succession is one write.
 const BATCH: Span = Span::from_seconds(10);
 
@@ -47,6 +47,8 @@ pub struct Kept<'a> {
     pub progress: &'a mut Option<Progress>,
     /// `status.health`.
     pub health: &'a mut Option<Health>,
+    /// `status.dependencies`.
+    pub dependencies: &'a mut Option<Dependencies>,
 }
 
 macro_rules! remembered {
@@ -66,6 +68,7 @@ macro_rules! remembered {
                     recovery: &mut self.recovery,
                     progress: &mut self.progress,
                     health: &mut self.health,
+                    dependencies: &mut self.dependencies,
                 }
             }
 
@@ -138,6 +141,18 @@ pub fn record_progress<S: Remembered>(
     *progress = (after != Progress::default()).then_some(after);
 }
 
+/// Takes out of `wanted` what shall not be tracked.
+pub fn untrack<S: Remembered>(wanted: &mut S, features: Features) {
+    let Features { progress, dependencies, recovery: _ } = features;
+    let kept = wanted.kept();
+    if !progress {
+        *kept.progress = None;
+    }
+    if !dependencies {
+        *kept.dependencies = None;
+    }
+}
+
 /// Takes over into `wanted` what was checked; the time of a check moves only with its result.
 pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[CheckResult<'_>], now: Time) {
     let health = wanted.kept().health;
@@ -148,7 +163,7 @@ pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[CheckResult<'_>], 
 pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
     let Next { memory, state, because: _, stalled: _, act: _, at: _ } = next;
     let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
-    let Kept { deadlines, recovery, progress: _, health: _ } = wanted.kept();
+    let Kept { deadlines, recovery, progress: _, health: _, dependencies: _ } = wanted.kept();
     *deadlines =
         Timer::ALL.into_iter().filter_map(|timer| Some(Deadline::new(timer.name(), timers.get(timer)?))).collect();
     let before = recovery.take();
@@ -223,14 +238,15 @@ pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
         .any(|type_| condition::find(stored.conditions(), type_).is_some_and(|condition| condition.reason == reason))
 }
 
-/// When a status that differs in nothing but timers, progress and checks is worth a write, if that is
+/// When a status that differs in nothing but timers, progress, checks and dependencies is worth a write, if that is
 /// later: so soon after the last transition more is likely to follow.
 pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Option<Time> {
     let (mut rest, mut before) = (wanted.clone(), stored.clone());
-    let (Kept { deadlines, recovery: _, progress, health }, before) = (rest.kept(), before.kept());
+    let (Kept { deadlines, recovery: _, progress, health, dependencies }, before) = (rest.kept(), before.kept());
     std::mem::swap(deadlines, before.deadlines);
     std::mem::swap(progress, before.progress);
     std::mem::swap(health, before.health);
+    std::mem::swap(dependencies, before.dependencies);
     if rest != *stored || wanted == stored {
         return None;
     }

@@ -21,6 +21,8 @@ use capt_status::{
 };
 use serde_json::Value;
 
+use crate::object::{Kind, ObjectKey};
+
 /// Reason of Synced where the provider tells an error.
 const RECONCILE_ERROR: &str = "ReconcileError";
 /// Reason of Synced where the provider leaves the Workspace alone.
@@ -63,6 +65,13 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
         ("True", _) if is_current && workspace.ready.is_none() && is_observe_only(workspace) => Progress::ObserveOnly,
         _ => Progress::InProgress,
     }
+}
+
+/// The connection Secret that the Workspace names; `namespace` where it names none.
+pub fn connection_secret(workspace: &WorkspaceView, namespace: &str) -> Option<ObjectKey> {
+    let reference = &workspace.spec["writeConnectionSecretToRef"];
+    let namespace = reference["namespace"].as_str().unwrap_or(namespace);
+    Some(ObjectKey::new(Kind::Secret, namespace, reference["name"].as_str()?))
 }
 
 /// Whether the provider last found nothing to do, whatever came after: it still stands.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capt_api::foreign::WorkspaceApi;
-use capt_status::Time;
+use capt_status::{Time, machine::Limits};
 
 use crate::{
     captcluster, captcontrolplane,
@@ -17,6 +17,24 @@ use crate::{
     world::{Seen, View},
 };
 
+/// What can be switched off, so that it is tried with some objects first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// `status.progress` is kept.
+    pub progress: bool,
+    /// `status.dependencies` is kept.
+    pub dependencies: bool,
+    /// Recovery actions are taken; without it nothing is tried and only a deadline ends the waiting.
+    pub recovery: bool,
+}
+
+impl Default for Features {
+    /// Everything.
+    fn default() -> Self {
+        Self { progress: true, dependencies: true, recovery: true }
+    }
+}
+
 /// What the operator was told at start-up that decides what a pass does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -26,6 +44,8 @@ pub struct Settings {
     pub cluster_status: ClusterStatus,
     /// Where the CRD of Cluster comes from.
     pub cluster_crd: ClusterCrd,
+    /// What is done for provider objects.
+    pub features: Features,
 }
 
 impl Default for Settings {
@@ -34,6 +54,7 @@ impl Default for Settings {
             workspace_api: WorkspaceApi::Cluster,
             cluster_status: ClusterStatus::default(),
             cluster_crd: ClusterCrd::default(),
+            features: Features::default(),
         }
     }
 }
@@ -83,6 +104,20 @@ pub fn observe(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Observat
         (Some(observed), _) => Observation::Complete(observed),
         (None, Some(Object::Malformed(error))) => Observation::Malformed(Arc::clone(error)),
         (None, _) => Observation::Gone,
+    }
+}
+
+/// The limits within which a provider object has to be done, from its spec and the defaults.
+pub fn limits(object: &Object) -> Option<Limits> {
+    match object {
+        Object::CaptCluster(object) => Some(captcluster::limits(object)),
+        Object::ControlPlane(object) => Some(captcontrolplane::limits(object)),
+        Object::Cluster(_)
+        | Object::Template(_)
+        | Object::Apply(_)
+        | Object::Workspace(_)
+        | Object::Secret(_)
+        | Object::Malformed(_) => None,
     }
 }
 

@@ -15,9 +15,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    hash,
+    dependencies, hash,
     memory::{self, Remembered},
     meta::{self, Writer},
+    pass::Features,
     plan::Op,
     reasons, status,
 };
@@ -125,6 +126,8 @@ pub struct Deletion<'a> {
     pub limits: &'a Limits,
     /// metadata.generation.
     pub generation: i64,
+    /// What is tracked.
+    pub features: Features,
 }
 
 impl Deletion<'_> {
@@ -136,7 +139,7 @@ impl Deletion<'_> {
         own: impl FnOnce(&[Condition], &Cause) -> Vec<Verdict>,
         now: Time,
     ) {
-        let Self { role, manager, waiting_for, blocked, limits, generation } = self;
+        let Self { role, manager, waiting_for, blocked, limits, generation, features } = self;
         let (cause, teardown) = match blocked {
             Some((cause, class)) => {
                 (Cause::new(cause.reason, format!("{waiting_for}: {}", cause.message)), Teardown::Blocked(class))
@@ -161,6 +164,10 @@ impl Deletion<'_> {
         wanted.set_observed_generation(generation);
         memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
         memory::record(&mut wanted, &next, &facts, &cause);
+        if let Some(graph) = wanted.kept().dependencies {
+            dependencies::with_state(graph, &writer.plan().object, State::Deleting);
+        }
+        memory::untrack(&mut wanted, features);
         writer.plan().next = next.at;
         writer.plan().events.extend(memory::events(stored, &next, &cause, ""));
         let available = condition::is_true(stored.conditions(), conditions::AVAILABLE);

@@ -24,6 +24,7 @@ use crate::{
     meta::Writer,
     object::{Kind, ObjectKey},
     ownership::{Claim, Owner},
+    pass::Features,
     plan::{Counts, Op, Precondition, Query},
     world::Seen,
 };
@@ -55,8 +56,12 @@ pub struct Turn {
 }
 
 impl Actions {
-    /// Those of `strategy` that may be taken; `may_recreate` says whether nothing was ever ready.
-    pub fn of(strategy: Option<&RecoveryStrategy>, may_recreate: bool) -> Self {
+    /// Those of `strategy` that may be taken; none if recovery is off. `may_recreate` says whether nothing was
+    /// ever ready.
+    pub fn of(strategy: Option<&RecoveryStrategy>, may_recreate: bool, features: Features) -> Self {
+        if !features.recovery {
+            return Self(Vec::new());
+        }
         let mut actions = strategy.cloned().unwrap_or_default().effective().actions;
         actions.retain(|action| match action.type_ {
             ActionType::Reread | ActionType::RetryWorkspace => true,
@@ -137,7 +142,7 @@ impl Turn {
 
     /// Takes over into `wanted`, which has the machine's memory already, what the attempt is at.
     pub fn record<S: Remembered>(&self, wanted: &mut S, begins: bool) {
-        let Kept { deadlines: _, recovery, progress: _, health: _ } = wanted.kept();
+        let Kept { deadlines: _, recovery, progress: _, health: _, dependencies: _ } = wanted.kept();
         let Some(recovery) = recovery else { return };
         recovery.current_action = self.running.map(|(_, type_)| type_);
         recovery.action_index = self.running.map(|(running, _)| i32::try_from(running.index).unwrap_or(i32::MAX));

@@ -73,7 +73,7 @@ impl Simulation {
     pub fn run(&mut self) -> bool {
         for _ in 0..MAX_ROUNDS {
             self.api.now = self.api.now.plus(Span::from_seconds(1));
-            let Some(by_capt) = self.settle() else { return false };
+            let by_capt = self.run_capt();
             let by_core = core::step(&mut self.api);
             let by_provider = !by_core && provider::step(&mut self.api, &self.terraform);
             if !by_capt && !by_core && !by_provider && self.api.changes(self.seen).is_empty() {
@@ -121,22 +121,17 @@ impl Simulation {
 
     /// Runs CAPT alone until it writes nothing more; true if it wrote at all.
     pub fn run_capt(&mut self) -> bool {
-        self.settle().unwrap_or(true)
-    }
-
-    /// The same; `None` if it writes on and on.
-    fn settle(&mut self) -> Option<bool> {
         let mut wrote = false;
         for _ in 0..MAX_ROUNDS {
             let due = self.deliver();
             if due.is_empty() {
-                return Some(wrote);
+                break;
             }
             for key in due {
                 wrote |= self.pass(&key);
             }
         }
-        None
+        wrote
     }
 
     /// Runs CAPT until it has made `writes` writes, and kills it there: what it knew is lost.

@@ -21,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use capt_reconcile::pass::Features;
 use capt_sim::{
     core, definitions,
     service::Service,
@@ -211,6 +212,7 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, sto
             namespace: None,
             workspace_api,
             cluster_status: ClusterStatusChoice::Auto,
+            features: Features::default(),
             concurrency: 8,
             timeout: Duration::from_secs(10),
             clock: clock::now,

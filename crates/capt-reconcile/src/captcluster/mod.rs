@@ -8,4 +8,5 @@ mod observe;
 mod plan;
 
 pub use observe::{Observed, apply_name, control_planes, observe};
+pub(crate) use plan::limits;
 pub use plan::plan;

@@ -7,9 +7,10 @@ use kube::ResourceExt;
 
 use crate::{
     child::Child,
+    dependencies::Graph,
     meta,
     object::Kind,
-    pass::Settings,
+    pass::{Features, Settings},
     pause,
     world::{Seen, View},
 };
@@ -19,6 +20,10 @@ use crate::{
 pub struct Observed {
     /// The CAPTCluster.
     pub captcluster: Arc<CAPTCluster>,
+    /// What the operator was told to do and to leave.
+    pub features: Features,
+    /// What it depends on, where that is tracked.
+    pub dependencies: Option<Graph>,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
     /// Whether somebody else manages it.
@@ -35,7 +40,10 @@ pub struct Observed {
 pub fn observe(view: &View<'_>, captcluster: Arc<CAPTCluster>, settings: Settings) -> Observed {
     let owner = meta::owner_cluster_name(captcluster.as_ref());
     let namespace = captcluster.namespace().unwrap_or_default();
+    let key = meta::key_of(Kind::CaptCluster, captcluster.as_ref());
     Observed {
+        features: settings.features,
+        dependencies: settings.features.dependencies.then(|| Graph::observe(view, [key], settings)),
         paused: pause::reason(view, Kind::CaptCluster, captcluster.as_ref(), owner),
         externally_managed: captcluster.annotations().contains_key(MANAGED_BY_ANNOTATION),
         cluster: owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name)),

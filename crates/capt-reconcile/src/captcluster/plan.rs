@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capt_api::{
-    CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
+    CAPTCluster, CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
     names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, conditions},
 };
 use capt_status::{
@@ -18,6 +18,7 @@ use super::observe::{Observed, apply_name};
 use crate::{
     captcontrolplane::unsupported,
     child::{ChildProgress, Wanted},
+    dependencies::Graph,
     memory,
     meta::{self, Writer},
     object::Kind,
@@ -67,7 +68,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         Some(_) => Owner::Known,
         None => Owner::Missing,
     };
-    let found = if let Some(cluster) = observed.cluster.present() {
+    let mut found = if let Some(cluster) = observed.cluster.present() {
         let name_is_empty = captcluster.spec.workspace_template_apply_name.as_deref().unwrap_or_default().is_empty();
         let fills_name = name_is_empty && captcluster.spec.vpc_template_ref.is_some();
         let name = fills_name.then(|| apply_name(captcluster)).filter(|name| name.len() <= provider::MAX_NAME);
@@ -79,10 +80,14 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     } else {
         Vpc::queued(provider::waiting_for_cluster(captcluster))
     };
+    if let Some(circle) = observed.dependencies.as_ref().and_then(Graph::circle) {
+        found.inputs = Inputs::Invalid;
+        found.cause = circle;
+    }
     found.record(observed, &mut wanted);
     let hash = provider::spec_hash(captcluster, &captcluster.spec, &["workspaceTemplateApplyName"]);
-    let mut limits = limits(observed);
-    let actions = Actions::of(captcluster.spec.recovery_strategy.as_ref(), may_recreate(observed));
+    let mut limits = limits(captcluster);
+    let actions = Actions::of(captcluster.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
     if actions.is_empty() {
         limits.budget.max_retries = 0;
     }
@@ -119,6 +124,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         wanted.ready = true;
         wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
     }
+    if let Some(graph) = &observed.dependencies {
+        wanted.dependencies = Some(graph.status(&key, state, wanted.ready, &writer.plan().actions));
+    }
+    memory::untrack(&mut wanted, observed.features);
     let available = condition::is_true(&stored.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);
     verdicts.extend(own_verdicts(&found, &cause, state, owner));
@@ -169,8 +178,8 @@ fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [CheckResult<'a>; 2] {
 }
 
 /// Limits from the spec.
-fn limits(observed: &Observed) -> machine::Limits {
-    let spec = &observed.captcluster.spec;
+pub(crate) fn limits(captcluster: &CAPTCluster) -> machine::Limits {
+    let spec = &captcluster.spec;
     memory::limits(spec.timeouts.as_ref(), &[], spec.recovery_strategy.as_ref())
 }
 
@@ -352,7 +361,7 @@ fn own_verdicts(vpc: &Vpc, cause: &Cause, state: State, owner: Owner) -> Vec<Ver
     let Cause { reason, message } = cause;
     let because = |type_, status: ConditionStatus| Verdict::new(type_, status, reason.clone(), message.clone());
     let is_failing = matches!(vpc.workspace, Workspace::Failing(_))
-        || matches!(vpc.inputs, Inputs::Invalid | Inputs::Unsupported)
+        || matches!(vpc.inputs, Inputs::Invalid | Inputs::Unsupported) && vpc.id.is_none()
         || state == State::Failed;
     let is_ready = vpc.id.is_some() && !is_failing;
     let is_creating = match state {
@@ -432,8 +441,9 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         manager: CAPTCLUSTER_MANAGER,
         waiting_for: message,
         blocked: observed.vpc.destroy_failure(),
-        limits: &limits(observed),
+        limits: &limits(captcluster),
         generation: meta::generation(captcluster),
+        features: observed.features,
     };
     let own = |_: &[Condition], cause: &Cause| {
         vec![

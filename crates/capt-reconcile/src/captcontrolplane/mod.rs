@@ -18,5 +18,6 @@ mod spot;
 pub(crate) mod unsupported;
 mod variables;
 
-pub use observe::{Observed, apply_name, observe};
+pub use observe::{Observed, apply_name, further_applies, infrastructure_key, observe, secret_names};
+pub(crate) use plan::limits;
 pub use plan::plan;

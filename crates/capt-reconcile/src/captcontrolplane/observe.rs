@@ -8,13 +8,14 @@ use capt_api::{
 };
 use kube::ResourceExt;
 
-use super::spot::Spot;
+use super::spot::{self, Spot};
 use crate::{
     captcluster,
     child::Child,
+    dependencies::Graph,
     meta,
-    object::Kind,
-    pass::Settings,
+    object::{Kind, ObjectKey},
+    pass::{Features, Settings},
     pause,
     world::{Probe, Seen, View},
 };
@@ -27,6 +28,10 @@ const KUBECONFIG_TEMPLATE: &str = "eks-kubeconfig-template";
 pub struct Observed {
     /// The control plane.
     pub control_plane: Arc<CAPTControlPlane>,
+    /// What the operator was told to do and to leave.
+    pub features: Features,
+    /// What it depends on, where that is tracked.
+    pub dependencies: Option<Graph>,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
     /// The owner Cluster; absent without an owner reference.
@@ -74,19 +79,23 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
     let namespace = control_plane.namespace().unwrap_or_default();
     let cluster = owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name));
     let child = |name: &str| Child::observe(view, Kind::CaptControlPlane, control_plane.as_ref(), name, settings);
-    let secret = |suffix: &str| {
-        owner.map_or(Seen::Absent { live: false }, |name| view.secret(&namespace, &format!("{name}-{suffix}")))
+    let key = meta::key_of(Kind::CaptControlPlane, control_plane.as_ref());
+    let [kubeconfig_secret, ca_secret] = match owner {
+        Some(name) => secret_names(name).map(|name| view.secret(&namespace, &name)),
+        None => [Seen::Absent { live: false }, Seen::Absent { live: false }],
     };
     Observed {
+        features: settings.features,
+        dependencies: settings.features.dependencies.then(|| Graph::observe(view, [key], settings)),
         paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
         infrastructure: infrastructure(view, &cluster, &namespace, settings),
         probe: view.probe(&meta::key_of(Kind::CaptControlPlane, control_plane.as_ref())).cloned(),
         eks: child(&apply_name(&control_plane)),
-        kubeconfig: child(&format!("{}-kubeconfig-apply", control_plane.name_any())),
+        kubeconfig: child(&kubeconfig_apply(&control_plane.name_any())),
         spot: Spot::observe(view, &control_plane.name_any(), child),
         kubeconfig_template: kubeconfig_template(view, &control_plane, &namespace),
-        kubeconfig_secret: secret("kubeconfig"),
-        ca_secret: secret("ca"),
+        kubeconfig_secret,
+        ca_secret,
         go_ca_secret: if owner == Some(control_plane.name_any().as_str()) {
             Seen::Absent { live: false }
         } else {
@@ -107,17 +116,37 @@ pub fn apply_name(control_plane: &CAPTControlPlane) -> String {
         .unwrap_or_else(|| format!("{}-eks-controlplane-apply", control_plane.name_any()))
 }
 
+fn kubeconfig_apply(control_plane: &str) -> String {
+    format!("{control_plane}-kubeconfig-apply")
+}
+
+/// Names of the applies that a control plane may have beside that of its EKS cluster.
+pub fn further_applies(control_plane: &str) -> [String; 3] {
+    let spot = |part: &str| format!("{control_plane}-{part}");
+    [kubeconfig_apply(control_plane), spot(spot::CHECK), spot(spot::CREATE)]
+}
+
+/// Names of the two Secrets of the contract: kubeconfig and CA.
+pub fn secret_names(cluster: &str) -> [String; 2] {
+    ["kubeconfig", "ca"].map(|part| format!("{cluster}-{part}"))
+}
+
+/// The infrastructure that a Cluster in `namespace` names, if it is a CAPTCluster.
+pub fn infrastructure_key(cluster: &ClusterView, namespace: &str) -> Option<ObjectKey> {
+    let reference = cluster.infrastructure_ref.as_ref()?;
+    let is_ours = reference.kind == Kind::CaptCluster.name() && reference.group == Kind::CaptCluster.group();
+    let namespace = reference.namespace.as_deref().unwrap_or(namespace);
+    is_ours.then(|| ObjectKey::new(Kind::CaptCluster, namespace, &reference.name))
+}
+
 fn infrastructure(
     view: &View<'_>,
     cluster: &Seen<Arc<ClusterView>>,
     namespace: &str,
     settings: Settings,
 ) -> Option<(Seen<Arc<CAPTCluster>>, Option<Child>)> {
-    let reference = cluster.present()?.infrastructure_ref.as_ref()?;
-    if reference.kind != Kind::CaptCluster.name() || reference.group != Kind::CaptCluster.group() {
-        return None;
-    }
-    let captcluster = view.captcluster(reference.namespace.as_deref().unwrap_or(namespace), &reference.name);
+    let key = infrastructure_key(cluster.present()?, namespace)?;
+    let captcluster = view.captcluster(key.namespace.as_deref().unwrap_or_default(), &key.name);
     let vpc = captcluster.present().filter(|found| found.spec.vpc_template_ref.is_some()).map(|found| {
         Child::observe(view, Kind::CaptCluster, found.as_ref(), &captcluster::apply_name(found), settings)
     });

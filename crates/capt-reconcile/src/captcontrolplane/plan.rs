@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     child::Child,
+    dependencies::Graph,
     memory,
     meta::{self, Writer},
     object::Kind,
@@ -73,6 +74,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
                 found.inputs = Inputs::Unsupported;
                 found.cause = cause;
             }
+            if let Some(circle) = observed.dependencies.as_ref().and_then(Graph::circle) {
+                found.inputs = Inputs::Invalid;
+                found.cause = circle;
+            }
             (Owner::Known, found)
         }
         None => (Owner::Missing, Found::new(Workspace::Queued, provider::waiting_for_cluster(control_plane))),
@@ -80,7 +85,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let written_by_us = ["workspaceTemplateApplyName", "controlPlaneEndpoint"];
     let hash = provider::spec_hash(control_plane, &control_plane.spec, &written_by_us);
     let mut limits = limits(control_plane);
-    let actions = Actions::of(control_plane.spec.recovery_strategy.as_ref(), may_recreate(observed));
+    let actions = Actions::of(control_plane.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
     if actions.is_empty() {
         limits.budget.max_retries = 0;
     }
@@ -119,6 +124,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     turn.record(&mut wanted, next.act);
+    if let Some(graph) = &observed.dependencies {
+        wanted.dependencies = Some(graph.status(&key, state, wanted.ready, &writer.plan().actions));
+    }
+    memory::untrack(&mut wanted, observed.features);
     writer.plan().state = Some(state);
     let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
@@ -139,7 +148,7 @@ fn was_restored(observed: &Observed) -> bool {
 }
 
 /// Limits from the spec, and from where the Go implementation has them.
-fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
+pub(crate) fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
     let spec = &control_plane.spec;
     let go = spec.control_plane_config.as_ref().and_then(|config| config.timeouts.as_ref()).map_or_else(
         Vec::new,
@@ -187,6 +196,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         blocked: children.into_iter().find_map(Child::destroy_failure),
         limits: &limits(control_plane),
         generation: meta::generation(control_plane),
+        features: observed.features,
     };
     // What is known of the parts stays as it was last seen.
     let own = |stored: &[Condition], cause: &Cause| {

@@ -23,8 +23,8 @@ use crate::{
     world::{Seen, View},
 };
 
-const CHECK: &str = "spot-role-check";
-const CREATE: &str = "spot-role-create";
+pub(super) const CHECK: &str = "spot-role-check";
+pub(super) const CREATE: &str = "spot-role-create";
 
 /// The two applies and the template of the second.
 #[derive(Debug, Clone)]

@@ -75,7 +75,7 @@ pub(super) fn observe(
 }
 
 /// The apply that a reference would name; a Workspace where there is no such apply.
-fn target(reference: &WorkspaceReference, namespace: &str) -> ObjectKey {
+pub(crate) fn target(reference: &WorkspaceReference, namespace: &str) -> ObjectKey {
     let namespace = reference.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(namespace);
     ObjectKey::new(Kind::Apply, namespace, &reference.name)
 }

@@ -18,7 +18,6 @@ mod deletion;
 mod endpoints;
 mod failures;
 mod kubeconfig;
-mod names;
 mod ownership;
 mod phases;
 mod rest;

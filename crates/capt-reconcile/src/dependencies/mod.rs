@@ -1,0 +1,208 @@
+//! What objects depend on, from the references that their specs hold: Cluster, provider objects, applies,
+//! Workspaces, templates, Secrets.
+//!
+//! Built while a pass observes, so that whatever stands in a graph is watched; shown in the status of both
+//! provider objects and by `capt-operator tree`. It must not decide what is made or deleted. The graph of a
+//! status is as coarse as can be: it says of an object what its owner's latch says, and shows what a creation
+//! brings about only once that has succeeded, so that it changes together with the rest of the status.
+
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use capt_status::{
+    Dependencies, DependencyNode, State,
+    machine::Cause,
+    text::{MAX_MESSAGE, truncate},
+};
+
+use crate::{
+    object::{Kind, ObjectKey},
+    pass::Settings,
+    plan::Action,
+    reasons,
+    world::View,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How an object stands to those that depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nothing is known of it.
+    Unknown,
+    /// It does not exist, and CAPT does not make it.
+    Missing,
+    /// It is being deleted.
+    Deleting,
+    /// It is there, and there is nothing to wait for.
+    Present,
+    /// CAPT makes it, and it was not there for its owner so far.
+    Pending,
+    /// It was there for its owner; how it is now, its own status tells.
+    Provisioned,
+}
+
+impl Standing {
+    /// As in a status.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::Missing => "Missing",
+            Self::Deleting => "Deleting",
+            Self::Present => "Present",
+            Self::Pending => "Pending",
+            Self::Provisioned => "Provisioned",
+        }
+    }
+}
+
+/// The provider object that makes something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Maker {
+    key: ObjectKey,
+    /// Whether it was ready once.
+    ready: bool,
+}
+
+/// An object of a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    standing: Standing,
+    maker: Option<Maker>,
+    /// It comes to be while its maker becomes ready, and a status shows it only after that.
+    late: bool,
+}
+
+/// Objects and what each of them depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Graph {
+    nodes: BTreeMap<ObjectKey, Node>,
+    edges: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Whether a user said what an apply waits for; without that there is no circle.
+    has_waits: bool,
+}
+
+impl Graph {
+    /// The objects at `roots` and everything that they depend on.
+    pub fn observe(view: &View<'_>, roots: impl IntoIterator<Item = ObjectKey>, settings: Settings) -> Self {
+        walk::graph(view, roots, settings)
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, Standing)> {
+        self.nodes.iter().map(|(key, node)| (key, node.standing))
+    }
+
+    /// How the object at `key` stands, if it is in the graph.
+    pub fn standing(&self, key: &ObjectKey) -> Option<Standing> {
+        self.nodes.get(key).map(|node| node.standing)
+    }
+
+    /// What the object at `key` depends on, directly.
+    pub fn targets(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
+        self.edges.get(key).into_iter().flatten()
+    }
+
+    /// The objects that depend on the one at `key`, directly.
+    pub fn dependents(&self, key: &ObjectKey) -> Vec<&ObjectKey> {
+        self.edges.iter().filter(|(_, targets)| targets.contains(key)).map(|(source, _)| source).collect()
+    }
+
+    /// The objects that depend on the one at `key`, directly or by way of others, each with the length of the
+    /// shortest way; nearest first.
+    pub fn impact(&self, key: &ObjectKey) -> Vec<(usize, &ObjectKey)> {
+        let mut found: Vec<(usize, &ObjectKey)> = Vec::new();
+        let mut queue = VecDeque::from([(0, key)]);
+        while let Some((length, key)) = queue.pop_front() {
+            for dependent in self.dependents(key) {
+                if !found.iter().any(|(_, known)| *known == dependent) {
+                    found.push((length + 1, dependent));
+                    queue.push_back((length + 1, dependent));
+                }
+            }
+        }
+        found.retain(|(_, found)| *found != key);
+        found
+    }
+
+    /// The whole graph as it is on the wire, without a limit.
+    pub fn to_wire(&self) -> Dependencies {
+        let mut wire = Dependencies::default();
+        for (key, node) in &self.nodes {
+            wire.nodes.insert(key.to_string(), wire_node(key, node.standing.as_str()));
+        }
+        for (key, targets) in &self.edges {
+            wire.edges.insert(key.to_string(), targets.iter().map(ToString::to_string).collect());
+        }
+        wire
+    }
+
+    /// A circle as the cause of a failure: nothing in it can ever be the first.
+    pub fn circle(&self) -> Option<Cause> {
+        if !self.has_waits {
+            return None;
+        }
+        let wire = self.to_wire();
+        let path = wire.cycle()?.join(" -> ");
+        let message =
+            format!("{path} wait for each other: remove one of these from waitForWorkspaces or waitForSecrets");
+        Some(Cause::new(reasons::DEPENDENCY_CYCLE, truncate(&message, MAX_MESSAGE)))
+    }
+
+    /// What the status of the provider object at `root` shows after a plan with `actions` that leaves it in
+    /// `state`; `ready` is its latch.
+    pub fn status(&self, root: &ObjectKey, state: State, ready: bool, actions: &[Action]) -> Dependencies {
+        let is_ready = |maker: &Maker| if maker.key == *root { ready } else { maker.ready };
+        let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(is_ready);
+        let mut graph = Dependencies::default();
+        let mut order = vec![root];
+        let mut at = 0;
+        while let Some(key) = order.get(at).copied() {
+            at += 1;
+            let Some(node) = self.nodes.get(key) else { continue };
+            let word = if key == root { state.as_str() } else { standing_after(key, node, is_ready, actions).as_str() };
+            if !graph.add(&key.to_string(), wire_node(key, word)) {
+                break;
+            }
+            for target in self.targets(key) {
+                if self.nodes.get(target).is_some_and(is_shown) && !order.contains(&target) {
+                    order.push(target);
+                }
+            }
+        }
+        for key in order {
+            for target in self.targets(key) {
+                graph.connect(&key.to_string(), &target.to_string());
+            }
+        }
+        graph
+    }
+}
+
+/// How a node stands after the plan in hand, so that no second write has to follow.
+fn standing_after(key: &ObjectKey, node: &Node, is_ready: impl Fn(&Maker) -> bool, actions: &[Action]) -> Standing {
+    let ready = node.maker.as_ref().is_some_and(is_ready);
+    match (key.kind, node.standing) {
+        (_, Standing::Pending) if ready => Standing::Provisioned,
+        (Kind::Secret, Standing::Missing) if actions.iter().any(|action| action.target == *key) => Standing::Present,
+        (_, standing) => standing,
+    }
+}
+
+fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {
+    DependencyNode {
+        type_: key.kind.name().to_owned(),
+        name: key.name.clone(),
+        namespace: key.namespace.clone(),
+        status: status.to_owned(),
+    }
+}
+
+/// A stored graph with the state that the object at `root` has now, and nothing else changed.
+pub fn with_state(graph: &mut Dependencies, root: &ObjectKey, state: State) {
+    if let Some(node) = graph.nodes.get_mut(&root.to_string()) {
+        state.as_str().clone_into(&mut node.status);
+    }
+}
