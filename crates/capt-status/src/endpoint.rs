@@ -170,6 +170,7 @@ mod tests {
             ("host:+1", EndpointError::Port),
             ("[::1", EndpointError::Host),
             ("[host]:1", EndpointError::Host),
+            ("[::1]x", EndpointError::Host),
             ("-host", EndpointError::Host),
         ] {
             assert_eq!(text.parse::<Endpoint>(), Err(expected), "{text}");
@@ -188,6 +189,7 @@ mod tests {
         #[test]
         fn parse_undoes_render(host in "[a-z0-9][a-z0-9.-]{0,40}", port in 1u16..) {
             let endpoint = Endpoint::new(&host, port).unwrap();
+            prop_assert_eq!((endpoint.host(), endpoint.port()), (host.as_str(), port));
             prop_assert_eq!(endpoint.to_string().parse::<Endpoint>(), Ok(endpoint));
         }
     }

@@ -257,6 +257,12 @@ mod tests {
         assert_eq!(time.to_string(), "2026-01-01T00:00:00Z");
     }
 
+    #[test]
+    fn what_jiff_cannot_hold_is_its_nearest_end() {
+        let ends = [i64::MIN, i64::MAX].map(|seconds| jiff::Timestamp::from(Time::from_unix(seconds)));
+        assert_eq!(ends, [jiff::Timestamp::MIN, jiff::Timestamp::MAX]);
+    }
+
     proptest! {
         #[test]
         fn what_is_printed_parses_to_the_same(seconds in -60_000_000_000i64..250_000_000_000) {

@@ -94,6 +94,9 @@ mod tests {
         let theirs = [theirs];
         assert_eq!(summary.of(&theirs, types::AVAILABLE), summary.of(&ours, types::AVAILABLE));
         let [theirs] = theirs;
+        assert_eq!(AnyCondition::reason(&theirs), "DiskFull");
+        assert_eq!(AnyCondition::observed_generation(&theirs), Some(3));
+        assert_eq!(AnyCondition::last_transition_time(&theirs), Some(Time::from_unix(1_767_225_600)));
         assert_eq!(Condition::try_from(theirs.clone()), Ok(ours[0].clone()));
         let odd = meta::Condition { status: "true".to_string(), ..theirs };
         let error = Condition::try_from(odd).unwrap_err();

@@ -316,9 +316,10 @@ mod tests {
 
     #[test]
     fn types_that_the_api_server_refuses() {
-        for text in
-            ["", "/", "a/", "/A", "A/B", "a/b/C", ".a/B", "a./B", "a..b/C", "a-/B", "-a/B", "a.-b/C", "-A", "A-"]
-        {
+        for text in [
+            "", "/", "a/", "/A", "A/B", "a/b/C", ".a/B", "a./B", "a..b/C", "a-/B", "-a/B", "a.-b/C", "a-.b/C", "-A",
+            "A-",
+        ] {
             assert!(!ConditionType::is_valid(text), "{text}");
             assert_eq!(ConditionType::new(text), Err(NameError::Type(text.to_string())));
             assert_eq!(ConditionType::literal(text), "InvalidConditionType");

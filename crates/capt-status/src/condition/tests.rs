@@ -148,6 +148,16 @@ fn what_cannot_be_combined_says_why() {
 }
 
 #[test]
+fn a_combination_has_the_reasons_that_it_was_given() {
+    let missing: &[Condition] = &[];
+    let sources = [Source { kind: "Replica", name: "a", conditions: missing, first: false }];
+    let reasons = Reasons { unknown: crate::reason!("ReplicasUnknown"), ..Reasons::default() };
+    let aggregate = Aggregate::new(types::READY).reasons(reasons.clone()).of(&sources).unwrap();
+    let summary = Summary::new(&["Ready"]).reasons(reasons).of(missing, types::AVAILABLE).unwrap();
+    assert_eq!([aggregate.reason.as_str(), summary.reason.as_str()], ["ReplicasUnknown"; 2]);
+}
+
+#[test]
 fn old_readers_get_a_severity_with_what_is_wrong() {
     use v1beta1::{Severity, project};
     let conditions = [

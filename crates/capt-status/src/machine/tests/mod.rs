@@ -276,6 +276,19 @@ macro_rules! step_laws {
         )*
 
         #[test]
+fn no_attempt_is_announced_that_will_not_be_made() {
+    let never = Limits { budget: Budget { max_retries: 0, ..Budget::default() }, ..Limits::default() };
+    let next = follow(&Memory::default(), &failing(Class::Transient), &never, NOW);
+    assert_eq!(next.memory.attempts.next, None, "a budget of none");
+    // The time of the whole creation passes while an attempt is due.
+    let limits = Limits::default();
+    let first = follow(&Memory::default(), &failing(Class::Transient), &limits, NOW).memory;
+    assert!(first.attempts.next.is_some());
+    let late = follow(&first, &failing(Class::Transient), &limits, NOW.plus(Span::from_minutes(31)));
+    assert_eq!((late.memory.state, late.act, late.memory.attempts.next), (Some(State::Failed), false, None));
+}
+
+#[test]
         fn every_law_is_a_test() {
             assert_eq!(laws::LAWS.map(|(name, _)| name), [$($name),*]);
         }

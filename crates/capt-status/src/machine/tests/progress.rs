@@ -2,24 +2,28 @@
 
 use super::*;
 use crate::{
-    Operation::{Create, Delete, Update},
+    Operation::{Create, Delete, Update, Upgrade},
     OperationResult::{Failed, Succeeded, Superseded},
     machine::progress::milestones,
 };
 
 /// Follows a list of facts, a minute apart, and gives the progress after each.
 fn progress_along(facts: &[Facts]) -> Vec<crate::Progress> {
+    progress_of_changes(&facts.iter().map(|facts| (*facts, Update)).collect::<Vec<_>>())
+}
+
+/// As [`progress_along`], with what the change of each step would be.
+fn progress_of_changes(steps: &[(Facts, crate::Operation)]) -> Vec<crate::Progress> {
     let limits = Limits::default();
     let (mut memory, mut shown, mut all) = (Memory::default(), crate::Progress::default(), Vec::new());
-    for (minute, facts) in facts.iter().enumerate() {
+    for (minute, (facts, change)) in steps.iter().enumerate() {
         let now = NOW.plus(Span::from_minutes(i64::try_from(minute).unwrap()));
         let next = follow(&memory, facts, &limits, now);
-        let change = Update;
         let taken = crate::machine::progress::Taken {
             served_before: memory.served,
             facts,
             next: &next,
-            change,
+            change: *change,
             timeouts: &limits.timeouts,
             why: "why",
         };
@@ -132,6 +136,16 @@ fn an_operation_ends_in_success_failure_or_another_one() {
 }
 
 #[test]
+fn an_upgrade_stays_one_until_it_ends() {
+    let steps = [(complete(), Update), (facts(), Upgrade), (facts(), Update), (complete(), Update)];
+    let along = progress_of_changes(&steps);
+    let operations: Vec<_> = along.iter().map(|progress| progress.current_operation.unwrap()).collect();
+    assert_eq!(operations, [Create, Upgrade, Upgrade, Upgrade]);
+    let ended: Vec<_> = along[3].history.iter().map(|record| (record.operation, record.result)).collect();
+    assert_eq!(ended, [(Create, Succeeded), (Upgrade, Succeeded)]);
+}
+
+#[test]
 fn a_deletion_has_no_milestones() {
     let deleting = Facts { lifecycle: Lifecycle::Deleting(Teardown::Waiting), ..complete() };
     let last = progress_along(&[complete(), deleting]).pop().unwrap();
@@ -154,6 +168,9 @@ fn an_estimate_stays_until_a_milestone_and_takes_after_its_own_kind() {
         .collect();
     // It lies in the past at the next milestone, and then nothing is said.
     assert_eq!(minutes, [Some(3), Some(3), Some(3), Some(3), None]);
+    // What passed meanwhile is not left any more.
+    let steps = [complete(), queued, queued, facts(), complete(), queued, facts()];
+    assert_eq!(progress_along(&steps)[6].estimated_time_remaining, Some(Span::from_minutes(2)));
     // At its very end nothing is left.
     let steps = [complete(), queued, facts(), complete(), queued, queued, facts()];
     assert_eq!(progress_along(&steps)[6].estimated_time_remaining, None);
