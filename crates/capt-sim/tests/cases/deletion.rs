@@ -192,6 +192,17 @@ fn cb_076_a_deletion_waits_for_no_readiness() {
     simulation.api.delete(&plane_key(), None);
     simulation.run_capt();
     assert!(is_gone(&simulation, &plane_key()));
+    // Nor does one that was ready, when its Cluster says that nothing is ready any more.
+    let mut simulation = ready();
+    simulation.terraform(ends("demo", failure("odd")));
+    simulation.api.edit(&cluster_key(), |cluster| cluster["status"] = json!({}));
+    simulation.api.edit(&infrastructure_key(), |object| object["status"] = json!({}));
+    simulation.api.delete(&plane_key(), None);
+    for _ in 0..10 {
+        simulation.run_capt();
+        simulation.step_provider();
+    }
+    assert!(is_gone(&simulation, &plane_key()) && is_gone(&simulation, &eks()));
 }
 
 #[test]
