@@ -216,6 +216,35 @@ fn mangle(object: &mut Value, which: usize, with: usize) {
     }
 }
 
+/// Each field of each object of a cluster that is ready, gone or of another type, one after the other.
+#[test]
+fn cb_139_no_single_field_is_needed() {
+    let mut simulation = ready();
+    let objects: Vec<_> =
+        simulation.api.keys().map(|key| (key.clone(), simulation.api.get(key).unwrap().clone())).collect();
+    let passes: Vec<_> = objects.iter().map(|(key, _)| key.clone()).filter(|key| KINDS.contains(&key.kind)).collect();
+    let mut asked = 0;
+    for (key, object) in &objects {
+        let mut found = Vec::new();
+        places(object, "", &mut found);
+        for which in 0..found.len() {
+            // Missing, a negative number, an object.
+            for with in [0, 3, 5] {
+                let mut odd = object.clone();
+                mangle(&mut odd, which, with);
+                simulation.api.restore(key.clone(), odd);
+                for pass in &passes {
+                    let actions = simulation.plan_shuffled(pass, 0).map_or_else(Vec::new, |plan| plan.actions);
+                    assert!(actions.iter().all(|action| action.op != Op::Delete), "{key} {which} {with}: {actions:?}");
+                    asked += 1;
+                }
+            }
+        }
+        simulation.api.restore(key.clone(), object.clone());
+    }
+    assert!(asked > 3000, "{asked}");
+}
+
 /// How many random worlds: `CAPT_ODD_WORLDS=100000` for a night.
 fn odd_worlds() -> u32 {
     std::env::var("CAPT_ODD_WORLDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
