@@ -89,7 +89,7 @@ pub enum Error {
 }
 
 /// The objects of the input.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Documents {
     /// Each object and where it was found.
     objects: BTreeMap<ObjectKey, (Value, Place)>,

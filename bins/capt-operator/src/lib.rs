@@ -19,9 +19,13 @@ pub mod crds;
 pub mod discovery;
 pub mod documents;
 pub mod events;
+pub mod explain;
+pub mod facts;
 pub mod health;
+pub mod input;
 pub mod keep;
 pub mod lease;
+pub mod live;
 pub mod logging;
 pub mod metrics;
 pub mod orphans;
@@ -29,6 +33,7 @@ pub mod permissions;
 pub mod plan_command;
 pub mod queue;
 pub mod rbac;
+pub mod reasons_command;
 pub mod requests;
 pub mod run;
 #[cfg(feature = "sandbox")]
@@ -40,6 +45,7 @@ pub mod startup;
 pub mod text;
 pub mod traffic;
 pub mod tree;
+pub mod tree_command;
 pub mod triggers;
 pub mod typed;
 pub mod watches;
@@ -80,6 +86,15 @@ pub enum Error {
     /// Of `classify`.
     #[error(transparent)]
     Classify(#[from] classify::Error),
+    /// Of `tree`.
+    #[error(transparent)]
+    Tree(#[from] tree_command::Error),
+    /// Of `explain`.
+    #[error(transparent)]
+    Explain(#[from] explain::Error),
+    /// Of `reasons`.
+    #[error(transparent)]
+    Reasons(#[from] reasons_command::Error),
     /// Of `crds`.
     #[error(transparent)]
     Crds(#[from] crds::Error),
@@ -98,12 +113,21 @@ impl Error {
         match self {
             Self::Plan(plan_command::Error::Output(error))
             | Self::Classify(classify::Error::Output(error))
+            | Self::Tree(tree_command::Error::Output(error))
+            | Self::Explain(explain::Error::Output(error))
+            | Self::Reasons(reasons_command::Error::Output(error))
             | Self::Crds(crds::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
             #[cfg(feature = "sandbox")]
             Self::Sandbox(_) => false,
-            Self::Plan(_) | Self::Classify(_) | Self::Crds(_) | Self::Run(_) => false,
+            Self::Plan(_)
+            | Self::Tree(_)
+            | Self::Explain(_)
+            | Self::Reasons(_)
+            | Self::Classify(_)
+            | Self::Crds(_)
+            | Self::Run(_) => false,
         }
     }
 }
@@ -123,6 +147,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     let result = match cli.command {
         Command::Run(args) => run::command(*args).map(|()| OK).map_err(Error::from),
         Command::Plan(args) => plan_command::command(&args, io).map_err(Error::from),
+        Command::Tree(args) => tree_command::command(&args, io).map_err(Error::from),
+        Command::Explain(args) => explain::command(&args, io).map_err(Error::from),
+        Command::Reasons(args) => reasons_command::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Rbac => print(io, &rbac::all()).map(|()| OK),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),

@@ -1,14 +1,10 @@
 //! `plan`: the passes that `run` would make over the given objects, printed instead of carried out.
 //!
-//! It shares everything with `run` but the source of the objects and the executor.
+//! The objects come from documents or, with `--live`, from an API server that is only read. It shares everything with
+//! `run` but the source of the objects and the executor.
 
-use std::{
-    fs,
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::io;
 
-use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
     object::ObjectKey,
     pass::{self, Observation, Settings},
@@ -20,8 +16,8 @@ use capt_status::Time;
 
 use crate::{
     Io, OK, WOULD_WRITE,
-    cli::{OutputFormat, PlanArgs, WorkspaceApiChoice},
-    documents::{self, Documents, Source},
+    cli::{OutputFormat, PlanArgs},
+    input::{self, Input},
     text,
     worker::system_clock,
 };
@@ -29,20 +25,9 @@ use crate::{
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be read.
-    #[error("cannot read {name}: {source}")]
-    Read {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The standard input twice.
-    #[error("the standard input can be read once: give `-f -` once")]
-    StdinTwice,
-    /// The input is wrong.
+    /// No objects.
     #[error(transparent)]
-    Documents(#[from] documents::Error),
+    Input(#[from] input::Error),
     /// An object that was accepted does not parse.
     #[error("{object} does not parse: {problem}")]
     Malformed {
@@ -61,30 +46,26 @@ pub enum Error {
 
 /// The command; returns the exit code.
 pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
-    let documents = Documents::read(&sources(&args.files, io.stdin)?)?;
-    for note in &documents.notes {
-        writeln!(io.stderr, "note: {note}")?;
-    }
-    let mut world = documents.into_world();
-    for object in &args.unknown {
-        world.set_unknown(object.clone());
-    }
+    let input = Input::open(&args.source, io)?;
     let settings = Settings {
-        workspace_api: match args.workspace_api {
-            WorkspaceApiChoice::Auto | WorkspaceApiChoice::Cluster => WorkspaceApi::Cluster,
-            WorkspaceApiChoice::Namespaced => WorkspaceApi::Namespaced,
-        },
         cluster_status: args.cluster_status.into(),
         features: args.features,
-        ..Settings::default()
+        ..input.settings(args.source.workspace_api)
     };
-    let plans = plans(&world, settings, args.now.unwrap_or_else(system_clock))?;
+    let namespace = args.source.namespace.as_deref();
+    let roots = |world: &World| input::keys(world, pass::KINDS, namespace);
+    let now = args.source.now.unwrap_or_else(system_clock);
+    let plans =
+        input.with_world(settings, &args.unknown, &roots, io, |world, _| plans(world, namespace, settings, now))??;
+    let source = if args.live { text::Source::Live } else { text::Source::Files };
     match args.output {
-        OutputFormat::Text => text::write(&plans, io.stdout)?,
+        OutputFormat::Text => text::write(&plans, source, io.stdout)?,
         OutputFormat::Json => {
             let text = serde_json::to_string_pretty(&report::passes(&plans))?;
             writeln!(io.stdout, "{text}")?;
-            writeln!(io.stderr, "note: objects that are not in the input count as not existing")?;
+            if !args.live {
+                writeln!(io.stderr, "note: objects that are not in the input count as not existing")?;
+            }
         }
     }
     io.stdout.flush()?;
@@ -92,9 +73,10 @@ pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
 }
 
 /// What a pass over each object would do; every pass sees the input and not what another would write.
-fn plans(world: &World, settings: Settings, now: Time) -> Result<Vec<Plan>, Error> {
+fn plans(world: &World, namespace: Option<&str>, settings: Settings, now: Time) -> Result<Vec<Plan>, Error> {
     let mut plans = Vec::new();
-    for key in pass::KINDS.into_iter().flat_map(|kind| world.keys(kind)) {
+    let is_asked_for = |key: &&ObjectKey| namespace.is_none() || key.namespace.as_deref() == namespace;
+    for key in pass::KINDS.into_iter().flat_map(|kind| world.keys(kind)).filter(is_asked_for) {
         match pass::observe(&View::new(world), key, settings) {
             Observation::Complete(observed) => plans.push(pass::plan(&observed, now)),
             Observation::Malformed(problem) => {
@@ -105,29 +87,4 @@ fn plans(world: &World, settings: Settings, now: Time) -> Result<Vec<Plan>, Erro
         }
     }
     Ok(plans)
-}
-
-fn sources(files: &[PathBuf], stdin: &mut dyn Read) -> Result<Vec<Source>, Error> {
-    if files.iter().filter(|file| is_stdin(file)).count() > 1 {
-        return Err(Error::StdinTwice);
-    }
-    files.iter().map(|file| source(file, stdin)).collect()
-}
-
-fn source(file: &Path, stdin: &mut dyn Read) -> Result<Source, Error> {
-    let (name, text) = if is_stdin(file) {
-        let mut text = String::new();
-        let read = stdin.read_to_string(&mut text).map(|_| text);
-        ("standard input".to_owned(), read)
-    } else {
-        (file.display().to_string(), fs::read_to_string(file))
-    };
-    match text {
-        Ok(text) => Ok(Source { name, text }),
-        Err(source) => Err(Error::Read { name, source }),
-    }
-}
-
-fn is_stdin(file: &Path) -> bool {
-    file == Path::new("-")
 }

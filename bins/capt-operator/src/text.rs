@@ -19,8 +19,17 @@ pub const fn verb(op: &Op) -> &'static str {
     }
 }
 
+/// Where the objects come from, which decides what their absence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Documents.
+    Files,
+    /// An API server.
+    Live,
+}
+
 /// Writes what each pass would do, then what it all amounts to.
-pub fn write(plans: &[Plan], out: &mut dyn Write) -> io::Result<()> {
+pub fn write(plans: &[Plan], source: Source, out: &mut dyn Write) -> io::Result<()> {
     for plan in plans {
         pass(plan, out)?;
         writeln!(out)?;
@@ -32,7 +41,13 @@ pub fn write(plans: &[Plan], out: &mut dyn Write) -> io::Result<()> {
         (_, 1) => writeln!(out, "1 write.")?,
         (_, _) => writeln!(out, "{writes} writes.")?,
     }
-    writeln!(out, "Objects that are not in the input count as not existing; say --unknown where that is not known.")
+    match source {
+        Source::Files => writeln!(
+            out,
+            "Objects that are not in the input count as not existing; say --unknown where that is not known."
+        ),
+        Source::Live => writeln!(out, "Nothing was written."),
+    }
 }
 
 fn pass(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
@@ -118,7 +133,7 @@ mod tests {
 
     fn text(plans: &[Plan]) -> String {
         let mut out = Vec::new();
-        write(plans, &mut out).unwrap();
+        write(plans, Source::Files, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

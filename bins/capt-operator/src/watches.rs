@@ -33,7 +33,8 @@ pub async fn watch_all(client: Client, served: Served, namespace: Option<String>
     join_all(watches).await;
 }
 
-fn api(client: &Client, kind: Kind, version: &str, namespace: Option<&str>) -> (Api<DynamicObject>, String) {
+/// The API of `kind` in `version`, and its apiVersion.
+pub(crate) fn api(client: &Client, kind: Kind, version: &str, namespace: Option<&str>) -> (Api<DynamicObject>, String) {
     let group = kind.group().to_owned();
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let resource = ApiResource {

@@ -122,7 +122,7 @@ fn bad_input_exits_with_1_and_names_document_line_field_and_fix() {
 fn bad_usage_exits_with_1_and_help_with_0() {
     for (args, message) in [
         (vec!["plan"], "--file"),
-        (vec!["plna"], "a similar subcommand exists: 'plan'"),
+        (vec!["plna"], "some similar subcommands exist: 'explain', 'plan'"),
         (vec!["plan", "-f", "-", "--now", "today"], "write it as 2026-01-31T12:00:00Z"),
         (vec!["plan", "-f", "-", "--unknown", "Pod/a"], "a pass reads no `Pod`"),
         (vec!["plan", "-f", "-", "-f", "-"], "give `-f -` once"),

@@ -185,8 +185,16 @@ impl Graph {
 fn standing_after(key: &ObjectKey, node: &Node, is_ready: impl Fn(&Maker) -> bool, actions: &[Action]) -> Standing {
     let ready = node.maker.as_ref().is_some_and(is_ready);
     match (key.kind, node.standing) {
+        (Kind::Secret, Standing::Pending | Standing::Missing) => {
+            if actions.iter().any(|action| action.target == *key) {
+                Standing::Present
+            } else if ready {
+                Standing::Missing
+            } else {
+                node.standing
+            }
+        }
         (_, Standing::Pending) if ready => Standing::Provisioned,
-        (Kind::Secret, Standing::Missing) if actions.iter().any(|action| action.target == *key) => Standing::Present,
         (_, standing) => standing,
     }
 }

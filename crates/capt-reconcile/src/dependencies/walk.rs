@@ -87,7 +87,7 @@ impl Walk<'_, '_> {
             }
             Kind::Secret => {
                 let seen = self.view.secret(&namespace, &key.name);
-                standing(&seen, Standing::Missing, |_| Standing::Present)
+                standing(&seen, absent(origin.as_ref()), |_| Standing::Present)
             }
         };
         let Origin { maker, ready: _, late, template: _, after: _ } = origin.unwrap_or_default();

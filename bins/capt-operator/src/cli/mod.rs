@@ -2,21 +2,20 @@
 //!
 //! Every flag can also be given as an environment variable; a flag wins.
 
-use std::{
-    net::{IpAddr, Ipv6Addr, SocketAddr},
-    num::NonZeroUsize,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use capt_reconcile::{
-    cluster::mode::ClusterStatus,
-    object::{Kind, ObjectKey},
-    pass::Features,
-};
-use capt_status::{Span, Time};
+use capt_reconcile::{cluster::mode::ClusterStatus, pass::Features};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use tracing_subscriber::EnvFilter;
+
+pub use looking::{
+    ClassifyArgs, Colour, ExplainArgs, OutputFormat, PlanArgs, ReasonsArgs, ReasonsFormat, SourceArgs, TreeArgs,
+    TreeFormat,
+};
+pub use values::{Address, Named};
+use values::{address, duration, features, log_level};
+
+mod looking;
+mod values;
 
 const CONNECTION: &str = "Connection";
 const SCOPE: &str = "Scope";
@@ -43,6 +42,12 @@ pub enum Command {
     ///
     /// Exits with 0 if there is nothing to write, 2 if there is, 1 on bad input or usage.
     Plan(PlanArgs),
+    /// Draws what the objects of a Cluster depend on, how far they are, and what an object has an impact on.
+    Tree(TreeArgs),
+    /// Prints what an object waits for, since when, what was decided last, and what to do.
+    Explain(ExplainArgs),
+    /// Prints every reason that conditions and events give, what it means and what to do.
+    Reasons(ReasonsArgs),
     /// Prints what an error message means: class, reason, short message and what to do.
     ///
     /// Takes the message, or a Workspace as YAML or JSON, whose condition Synced it then is.
@@ -170,48 +175,6 @@ pub struct ServerArgs {
     pub insecure_metrics: bool,
 }
 
-/// Where to listen; absent for nowhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address(pub Option<SocketAddr>);
-
-/// Flags of `plan`.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    /// File with objects as YAML or JSON, many documents allowed; `-` is the standard input.
-    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
-    /// The moment of the pass, as in 2026-01-31T12:00:00Z [default: now].
-    #[arg(long, value_name = "TIME")]
-    pub now: Option<Time>,
-    /// An object of which nothing is known: KIND/NAMESPACE/NAME or KIND/NAME.
-    #[arg(long, value_name = "OBJECT", value_parser = object)]
-    pub unknown: Vec<ObjectKey>,
-    /// API in which new Workspaces are made; `auto` is the cluster-scoped one.
-    #[arg(long, value_name = "API", value_enum, default_value_t)]
-    pub workspace_api: WorkspaceApiChoice,
-    /// Who publishes the status of Clusters; `auto` is Cluster API core, since a file cannot prove that there is none.
-    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
-    pub cluster_status: ClusterStatusChoice,
-    /// What is done for provider objects, as a list: progress, dependencies (both in their status) and recovery
-    /// (actions after failures); or `none`.
-    #[arg(long, value_name = "LIST", default_value = "progress,dependencies,recovery", value_parser = features)]
-    pub features: Features,
-    /// Form of the output.
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
-/// Flags of `classify`.
-#[derive(Debug, Args)]
-pub struct ClassifyArgs {
-    /// File with the message or the Workspace [default: the standard input].
-    #[arg(short = 'f', long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    /// Form of the output.
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    pub output: OutputFormat,
-}
-
 /// API in which new Workspaces are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum WorkspaceApiChoice {
@@ -256,95 +219,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// Form of the output of a command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object.
-    Json,
-}
-
 /// Flags that belong to no command.
 pub const HELP_AND_VERSION: [&str; 4] = ["-h", "--help", "-V", "--version"];
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let span: Span = text.parse().map_err(|error: capt_status::time::ParseTimeError| error.to_string())?;
-    match u64::try_from(span.as_seconds()) {
-        Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
-        Ok(_) | Err(_) => Err("it must be at least 1s".to_owned()),
-    }
-}
-
-/// `progress,recovery`, or `none`.
-fn features(text: &str) -> Result<Features, String> {
-    let mut features = Features { progress: false, dependencies: false, recovery: false };
-    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty() && text != "none") {
-        match name {
-            "progress" => features.progress = true,
-            "dependencies" => features.dependencies = true,
-            "recovery" => features.recovery = true,
-            _ => {
-                return Err(format!(
-                    "there is no feature `{name}`: name some of progress, dependencies, recovery, or none"
-                ));
-            }
-        }
-    }
-    Ok(features)
-}
-
-/// `[host]:port`; without a host every address of this machine.
-fn address(text: &str) -> Result<Address, String> {
-    if text == "off" || text == "0" {
-        return Ok(Address(None));
-    }
-    let parsed = match text.strip_prefix(':') {
-        Some(port) => port.parse().ok().map(|port| SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port)),
-        None => text.parse().ok(),
-    };
-    parsed.map(|address| Address(Some(address))).ok_or_else(|| "write it as IP:PORT, :PORT or off".to_owned())
-}
-
-fn log_level(text: &str) -> Result<String, String> {
-    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
-}
-
-fn object(text: &str) -> Result<ObjectKey, String> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let (kind, namespace, name) = match parts[..] {
-        [kind, name] => (kind, None, name),
-        [kind, namespace, name] => (kind, Some(namespace), name),
-        _ => return Err("write it as KIND/NAMESPACE/NAME or KIND/NAME".to_owned()),
-    };
-    if name.is_empty() || namespace == Some("") {
-        return Err("namespace and name must not be empty".to_owned());
-    }
-    // Both Workspaces have one name; whether a namespace is given tells them apart.
-    let found = Kind::ALL.into_iter().find(|known| {
-        known.name().eq_ignore_ascii_case(kind)
-            && match known {
-                Kind::Workspace(api) => api.is_namespaced() == namespace.is_some(),
-                Kind::Cluster
-                | Kind::CaptCluster
-                | Kind::CaptControlPlane
-                | Kind::Template
-                | Kind::Apply
-                | Kind::Secret => true,
-            }
-    });
-    let kind = found.ok_or_else(|| {
-        let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
-        kinds.dedup();
-        format!("a pass reads no `{kind}`; it reads {}", kinds.join(", "))
-    })?;
-    Ok(ObjectKey::new(kind, namespace.unwrap_or("default"), name))
-}
-
 #[cfg(test)]
 mod tests {
-    use capt_api::foreign::WorkspaceApi;
     use clap::CommandFactory;
 
     use super::*;
@@ -352,50 +231,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn objects_are_named_by_kind_namespace_and_name() {
-        let key = |kind, namespace, name| Ok(ObjectKey::new(kind, namespace, name));
-        assert_eq!(object("secret/ns/s"), key(Kind::Secret, "ns", "s"));
-        assert_eq!(object("CAPTCluster/c"), key(Kind::CaptCluster, "default", "c"));
-        assert_eq!(object("Workspace/w"), key(Kind::Workspace(WorkspaceApi::Cluster), "", "w"));
-        assert_eq!(object("Workspace/ns/w"), key(Kind::Workspace(WorkspaceApi::Namespaced), "ns", "w"));
-        assert!(object("Pod/ns/p").unwrap_err().contains("WorkspaceTemplateApply"));
-        assert!(object("p").is_err() && object("Secret//s").is_err());
-    }
-
-    #[test]
-    fn features_are_a_list() {
-        let all = Features::default();
-        assert_eq!(features("recovery, dependencies,progress"), Ok(all));
-        assert_eq!(features("dependencies"), Ok(Features { progress: false, recovery: false, ..all }));
-        let none = Features { progress: false, dependencies: false, recovery: false };
-        assert_eq!((features("none"), features("")), (Ok(none), Ok(none)));
-        assert!(features("progress,telepathy").unwrap_err().contains("telepathy"));
-    }
-
-    #[test]
-    fn a_timeout_is_at_least_a_second() {
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert!(duration("0s").is_err() && duration("-5s").is_err() && duration("soon").is_err());
-    }
-
-    #[test]
-    fn an_address_is_a_port_or_an_ip_with_a_port_or_off() {
-        let text = |text| address(text).map(|Address(address)| address.map(|address| address.to_string()));
-        assert_eq!(text(":9440"), Ok(Some("[::]:9440".to_owned())));
-        assert_eq!(text("127.0.0.1:0"), Ok(Some("127.0.0.1:0".to_owned())));
-        assert_eq!((text("off"), text("0")), (Ok(None), Ok(None)));
-        assert!(text("9440").is_err() && text("localhost:1").is_err() && text(":x").is_err());
-    }
-
-    #[test]
-    fn run_has_defaults() {
-        let Command::Run(args) = Cli::try_parse_from(["capt-operator", "run"]).unwrap().command else {
-            panic!("not run")
-        };
-        assert_eq!((args.concurrency.get(), args.write_timeout), (8, Duration::from_secs(10)));
-        assert_eq!((args.workspace_api, args.log_format), (WorkspaceApiChoice::Auto, LogFormat::Text));
     }
 }
