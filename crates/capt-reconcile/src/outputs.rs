@@ -15,6 +15,7 @@ use capt_api::{
     },
 };
 use capt_status::{
+    Time,
     failure::{Failure, Stage, classify},
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
@@ -94,6 +95,14 @@ pub fn shows_success(workspace: &WorkspaceView) -> bool {
     workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
         || !workspace.outputs.is_empty()
         || workspace.meta.annotations.contains_key(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)
+}
+
+/// When the provider made what the Workspace stands for, where it has not found it ready yet.
+pub fn made_at(workspace: &WorkspaceView) -> Option<Time> {
+    if serves(workspace) || !workspace.outputs.is_empty() {
+        return None;
+    }
+    workspace.meta.annotations.get(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)?.parse().ok()
 }
 
 /// What is wrong with [`Progress::ObserveOnly`], and what to do.

@@ -11,12 +11,7 @@ use capt_status::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{
-    managed_fields,
-    memory::{self, Remembered},
-    meta::Writer,
-    plan::Op,
-};
+use crate::{managed_fields, meta::Writer, plan::Op};
 
 /// A status of ours.
 pub trait Status: Clone + PartialEq + Serialize {
@@ -56,22 +51,22 @@ pub fn write<S: Status>(
     wanted != *stored && send_changes(writer, manager, stored, wanted, &ours)
 }
 
-/// As [`write()`], but a change of nothing but timers right after a transition waits, since more is
-/// likely to follow; the plan then says when it is worth a write.
-pub fn write_batched<S: Remembered>(
+/// As [`write()`], but a change that `worth_a_write_at` finds too small waits until then, since more is
+/// likely to follow; the plan says so.
+pub fn write_batched<S: Status>(
     writer: &mut Writer,
     manager: &'static str,
-    stored: &S,
-    wanted: S,
+    (stored, wanted): (&S, S),
     verdicts: Vec<Verdict>,
     generation: i64,
     now: Time,
+    worth_a_write_at: impl FnOnce(&S, &S, Time) -> Option<Time>,
 ) -> bool {
     let (wanted, ours) = merged(stored, wanted, verdicts, generation, now);
     if wanted == *stored {
         return false;
     }
-    if let Some(at) = memory::worth_a_write_at(stored, &wanted, now) {
+    if let Some(at) = worth_a_write_at(stored, &wanted, now) {
         let plan = writer.plan();
         plan.next = Some(plan.next.map_or(at, |next| next.min(at)));
         return false;

@@ -96,15 +96,12 @@ fn the_writes_of_a_whole_life_are_these_and_no_more() {
         // Which Terraform state it has, where a move does not lose it.
         "patch WorkspaceTemplateApply/default/demo-vpc",
         "status WorkspaceTemplateApply/default/demo-vpc",
-        // That it was made, which is never forgotten.
-        "status WorkspaceTemplateApply/default/demo-vpc",
         "status CAPTCluster/default/demo",
         "status WorkspaceTemplateApply/default/demo-vpc",
         "create WorkspaceTemplateApply/default/demo-eks-controlplane-apply",
         "status CAPTControlPlane/default/demo",
         "create Workspace/demo-eks-controlplane",
         "patch WorkspaceTemplateApply/default/demo-eks-controlplane-apply",
-        "status WorkspaceTemplateApply/default/demo-eks-controlplane-apply",
         "status WorkspaceTemplateApply/default/demo-eks-controlplane-apply",
         "patch CAPTControlPlane/default/demo",
         "create Secret/default/demo-ca",

@@ -13,6 +13,7 @@ use capt_reconcile::{
 };
 use capt_sim::Simulation;
 use capt_sim::provider::{Ending, Outputs};
+use capt_status::Span;
 use serde_json::{Value, json};
 use workspaces::{
     APPLY, NAMESPACE, TEMPLATE, annotate, annotation, apply, assert_rest, condition, events, key, message, ready,
@@ -51,6 +52,49 @@ fn a_workspace_that_vanishes_before_it_was_ready_is_made_again_with_its_terrafor
     assert_eq!(workspace_writes(&simulation, seen), ["create Workspace/team/demo"]);
     assert_eq!(annotation(&simulation, &workspace, "crossplane.io/external-name"), name);
     assert!(events(&simulation).contains(&"WorkspaceRecreated"), "{:?}", events(&simulation));
+}
+
+#[test]
+fn that_it_was_made_is_remembered_with_the_next_write_and_at_the_latest_after_a_minute() {
+    let made = || {
+        let mut simulation = world();
+        simulation.terraform(|_| Outputs { result: Ending::Hang, ..Outputs::default() });
+        simulation.api.create(&key(Kind::Apply, APPLY), apply(APPLY));
+        assert!(simulation.run());
+        let now = simulation.api.now.to_string();
+        annotate(&mut simulation, &workspace(), "crossplane.io/external-create-succeeded", &now);
+        let seen = simulation.requests.len();
+        assert!(simulation.run());
+        assert_eq!(writes(&simulation, seen), [""; 0], "the provider is about to find it ready");
+        (simulation, seen)
+    };
+    // A minute later the wait is over: the plan said so itself.
+    let (mut simulation, seen) = made();
+    simulation.api.now = simulation.api.now.plus(Span::from_seconds(59));
+    assert!(!simulation.resync());
+    simulation.api.now = simulation.api.now.plus(Span::from_seconds(1));
+    assert!(simulation.resync());
+    assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
+    assert_eq!(status(&simulation, "wasReady"), true);
+    vanish(&mut simulation, &workspace());
+    assert!(simulation.run());
+    assert_eq!(workspace_writes(&simulation, seen), [""; 0], "never a second one");
+
+    // Whatever else is told tells this as well.
+    let (mut simulation, seen) = made();
+    simulation.api.delete(&workspace(), None);
+    assert!(simulation.run());
+    assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
+    assert_eq!(
+        [status(&simulation, "wasReady"), json!(shown(&simulation, "Synced"))],
+        [json!(true), json!("False WorkspaceDeleting")]
+    );
+
+    // A clock that was wrong delays nothing.
+    let (mut simulation, seen) = made();
+    annotate(&mut simulation, &workspace(), "crossplane.io/external-create-succeeded", "2099-01-01T00:00:00Z");
+    assert!(simulation.run());
+    assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
 }
 
 #[test]

@@ -6,8 +6,9 @@ use capt_tests::operator::USER;
 
 use crate::{Error, facts, scene::Scene};
 
-/// Most writes that one cluster's life may take, with two Workspaces.
-const WRITES: usize = 40;
+/// Most writes that one cluster's life may take, with two Workspaces: 36, and two for states in between that
+/// only a busy machine shows.
+const WRITES: usize = 38;
 
 /// Prints times, requests and memory; fails when the operator wrote more than it may.
 pub(crate) fn print(scene: &Scene, mark: jiff::Timestamp, created: Duration, deleted: Duration) -> Result<(), Error> {
@@ -34,7 +35,8 @@ pub(crate) fn print(scene: &Scene, mark: jiff::Timestamp, created: Duration, del
     if !refused.is_empty() {
         return Err(format!("deploy/rbac does not allow what the operator asked for: {}", refused.join(", ")).into());
     }
-    match requests.writes().len() {
+    // A conflict is somebody else's write at the same moment, and changes nothing.
+    match requests.writes().filter(|request| request.code != 409).len() {
         writes if writes > WRITES => {
             Err(format!("{writes} writes for one cluster's life; at most {WRITES} are needed").into())
         }

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use crate::place::Place;
 
-/// Most writes that one cluster's life may take, with two Workspaces.
-const WRITES: usize = 40;
+/// Most writes that one cluster's life may take, with two Workspaces: 36, and two for states in between that
+/// only a busy machine shows.
+const WRITES: usize = 38;
 
 #[tokio::test]
 #[ignore = "needs the real stack: just test-stack"]
@@ -48,7 +49,9 @@ async fn a_cluster_becomes_ready_and_goes_again_at_a_known_cost() {
     let requests = place.requests_about("one");
     let writes = requests.clone().writes();
     println!("{}", requests.table());
-    assert!(writes.len() <= WRITES, "more than {WRITES} writes:\n{}", requests.table());
+    // A conflict is somebody else's write at the same moment, and changes nothing.
+    let accepted = writes.clone().filter(|request| request.code != 409).len();
+    assert!(accepted <= WRITES, "{accepted} writes, more than {WRITES}:\n{}", requests.table());
     // How often a status is written depends on who was faster; everything else does not.
     let mut counts = BTreeMap::new();
     for request in writes.iter().filter(|request| request.code < 300 && !request.resource.ends_with("/status")) {

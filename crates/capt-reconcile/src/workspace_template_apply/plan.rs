@@ -9,7 +9,7 @@ use capt_api::{
     },
 };
 use capt_status::{
-    ConditionStatus, Reason, Time,
+    ConditionStatus, Reason, Span, Time,
     condition::{self, Verdict},
     machine::Cause,
 };
@@ -35,6 +35,9 @@ use crate::{
     status,
     world::Seen,
 };
+
+/// How long after an apply the provider usually needs to find the Workspace ready.
+const SUCCESS_SETTLES: Span = Span::from_minutes(1);
 
 /// What the pass found out about the Workspace's spec.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +110,9 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let verdicts = verdicts(observed, &stored, &wanted, &sync, writes_spec);
     tell(&mut writer, &stored, &verdicts);
     let note = summary(&verdicts);
-    let written = status::write(&mut writer, APPLY_MANAGER, &stored, wanted, verdicts, generation, now);
+    let both = (&stored, wanted);
+    let at_once_unless = |stored: &_, wanted: &_, now| worth_a_write_at(observed, stored, wanted, now);
+    let written = status::write_batched(&mut writer, APPLY_MANAGER, both, verdicts, generation, now, at_once_unless);
     if let (true, Some(query), Some(last)) = (written, regressive, writer.plan().actions.last_mut()) {
         last.unless.push(query);
     }
@@ -115,6 +120,21 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     pausing::lift(observed, &mut writer);
     writer.note(note);
     writer.finish()
+}
+
+/// When a status in which nothing is new but that the Workspace was made is worth a write, if that is
+/// later: the provider is about to find it ready, and until then the Workspace itself remembers.
+fn worth_a_write_at(
+    observed: &Observed,
+    stored: &WorkspaceTemplateApplyStatus,
+    wanted: &WorkspaceTemplateApplyStatus,
+    now: Time,
+) -> Option<Time> {
+    let made_at = observed.claim.ours().and_then(|workspace| outputs::made_at(workspace))?;
+    let mut without = wanted.clone();
+    without.was_ready = stored.was_ready;
+    let at = made_at.plus(SUCCESS_SETTLES);
+    (without == *stored && made_at <= now && now < at).then_some(at)
 }
 
 const fn cause(sync: &Sync) -> Option<&Cause> {
