@@ -99,9 +99,18 @@ fn crds(site: &Site, ports: &Ports, source: &Path) -> Result<Vec<Value>, Error> 
     Ok(crds)
 }
 
-/// Starts both processes, then registers the webhooks, and waits until they answer.
-pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result<Vec<Process>, Error> {
-    let mut manager = site.supervisor.spawn(
+/// The released CRDs without anything that only core could answer.
+pub(crate) fn bare_crds(site: &Site) -> Result<Vec<Value>, Error> {
+    let mut crds = manifests::read(&site.assets.path(Part::Manifests)?.join("cluster-api/crds"))?;
+    for crd in &mut crds {
+        crd["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    Ok(crds)
+}
+
+/// Starts kube-controller-manager.
+pub(crate) fn controller_manager(site: &Site) -> Result<Process, Error> {
+    Ok(site.supervisor.spawn(
         "kube-controller-manager",
         site.command(Part::ControllerManager)?
             .arg("--kubeconfig")
@@ -113,7 +122,12 @@ pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result
                 "--controllers=garbage-collector-controller,namespace-controller,\
                  clusterrole-aggregation-controller",
             ),
-    )?;
+    )?)
+}
+
+/// Starts both processes, then registers the webhooks, and waits until they answer.
+pub(crate) async fn start(site: &Site, client: &Client, ports: &Ports) -> Result<Vec<Process>, Error> {
+    let mut manager = controller_manager(site)?;
     let roles: Api<ClusterRole> = Api::all(client.clone());
     // Core exits when it may not list its kinds; and a filled role shows that the manager works.
     let aggregated = || async {

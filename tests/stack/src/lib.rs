@@ -137,6 +137,7 @@ type Progress = Box<dyn Fn(&str, Duration) + Send + Sync>;
 /// What to start, and what to put into it before the controllers look.
 pub struct Builder {
     tier: Tier,
+    without_core: bool,
     manifests: Vec<String>,
     progress: Progress,
 }
@@ -147,6 +148,14 @@ impl Builder {
     #[must_use]
     pub fn install(mut self, yaml: impl Into<String>) -> Self {
         self.manifests.push(yaml.into());
+        self
+    }
+
+    /// Leaves Cluster API core out, with its webhooks: only its CRDs are there, as a user installs them who
+    /// has no core, and kube-controller-manager.
+    #[must_use]
+    pub fn without_core(mut self) -> Self {
+        self.without_core = true;
         self
     }
 
@@ -209,7 +218,7 @@ impl Stack {
 
     /// A start with additions.
     pub fn builder(tier: Tier) -> Builder {
-        Builder { tier, manifests: Vec::new(), progress: Box::new(|_, _| {}) }
+        Builder { tier, without_core: false, manifests: Vec::new(), progress: Box::new(|_, _| {}) }
     }
 
     async fn bring_up(&mut self, order: &Builder) -> Result<(), Error> {
@@ -226,7 +235,11 @@ impl Stack {
         }
         let ports = core::Ports::new()?;
         if self.tier >= Tier::Core {
-            documents.extend(core::prerequisites(&self.site, &ports)?);
+            documents.extend(if order.without_core {
+                core::bare_crds(&self.site)?
+            } else {
+                core::prerequisites(&self.site, &ports)?
+            });
         }
         if self.tier >= Tier::Provider {
             documents.extend(provider::prerequisites(&self.site)?);
@@ -239,6 +252,9 @@ impl Stack {
         let core = async {
             if self.tier < Tier::Core {
                 return Ok(Vec::new());
+            }
+            if order.without_core {
+                return Ok(vec![core::controller_manager(&self.site)?]);
             }
             let processes = core::start(&self.site, &admin, &ports).await?;
             (order.progress)("kube-controller-manager and Cluster API core", step.elapsed());

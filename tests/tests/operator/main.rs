@@ -6,13 +6,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod changes;
+mod cluster_class;
 mod collision;
 mod deletion;
 mod diagnostics;
+mod failing;
 mod kill;
 mod lease;
 mod life;
 mod namespaced;
+mod pause;
 mod place;
+mod retain;
 mod rights;
+mod standalone;
+mod takeover;
 mod template;

@@ -1,21 +1,23 @@
 //! Where a test takes place: a namespace of a stack with an operator, and what happens in it.
 
 use std::{
+    collections::BTreeMap,
     fs,
     ops::Deref,
     time::{Duration, Instant},
 };
 
-use capt_stack::{Requests, Shared, Stack, Tier, eventually, shared_from};
+use capt_stack::{Request, Requests, Shared, Stack, Tier, eventually, shared_from};
 use capt_tests::{
     history::{Change, History, Kind},
     operator::{self, Operator, USER},
     root,
 };
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client,
-    api::{DeleteParams, ListParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, time::timeout};
@@ -24,6 +26,11 @@ use tokio::{sync::OnceCell, time::timeout};
 pub(crate) const SOON: Duration = Duration::from_mins(2);
 /// The two Workspaces go one after the other, and each may take 45 seconds if it is young.
 pub(crate) const DELETION: Duration = Duration::from_mins(4);
+
+/// After this long nothing that core or the provider does can be a late consequence of what was before.
+const SETTLED: Duration = Duration::from_secs(12);
+/// The provider looks at each Workspace every ten seconds.
+const ROUND: Duration = Duration::from_secs(12);
 
 /// The operator beside the shared stack. It ends with the stack, and that with this process.
 static SHARED_OPERATOR: OnceCell<Operator> = OnceCell::const_new();
@@ -51,7 +58,12 @@ impl Place<Box<Stack>> {
     /// A namespace of a stack of its own, without an operator.
     pub(crate) async fn own(namespace: &'static str) -> Self {
         let stack = Stack::builder(Tier::Provider).install(operator::manifests().unwrap()).start().await.unwrap();
-        Self::new(Box::new(stack), namespace).await
+        Self::of(Box::new(stack), namespace).await
+    }
+
+    /// A namespace of `stack`.
+    pub(crate) async fn of(stack: Box<Stack>, namespace: &'static str) -> Self {
+        Self::new(stack, namespace).await
     }
 }
 
@@ -78,6 +90,17 @@ impl<S: Deref<Target = Stack>> Place<S> {
         self.stack.apply(&text).await.unwrap();
     }
 
+    /// As [`Place::apply_to`] in the place's own namespace, with a text of the file replaced by another.
+    pub(crate) async fn apply_changed(&self, file: &str, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(root().join("examples").join(file)).unwrap();
+        assert!(text.contains(from), "{file} has no {from}");
+        let text = text
+            .replace("namespace: default", &format!("namespace: {}", self.namespace))
+            .replace("name: demo", &format!("name: {name}"))
+            .replacen(from, to, 1);
+        self.stack.apply(&text).await.unwrap();
+    }
+
     pub(crate) async fn templates(&self) {
         for file in ["vpc-template.yaml", "eks-template.yaml"] {
             self.apply_to(self.namespace, file, "").await;
@@ -86,6 +109,12 @@ impl<S: Deref<Target = Stack>> Place<S> {
 
     pub(crate) async fn cluster(&self, name: &str) {
         self.apply_to(self.namespace, "cluster.yaml", name).await;
+    }
+
+    /// Changes an object as a user does.
+    pub(crate) async fn edit(&self, kind: Kind, name: &str, change: Value) {
+        let api = kind.api(&self.client, Some(self.namespace));
+        api.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     }
 
     /// The object as it was seen last; `None` if it is not there.
@@ -132,6 +161,7 @@ impl<S: Deref<Target = Stack>> Place<S> {
         };
         self.until("a ready cluster", SOON, |place| {
             is(place, Kind::CaptCluster, "/status/ready", &json!(true))?;
+            is(place, Kind::CaptCluster, "/status/phase", &json!("Ready"))?;
             is(place, Kind::ControlPlane, "/status/ready", &json!(true))?;
             is(place, Kind::ControlPlane, "/status/phase", &json!("Ready"))?;
             let endpoint = place.field(Kind::ControlPlane, name, "/status/endpoint");
@@ -205,6 +235,53 @@ impl<S: Deref<Target = Stack>> Place<S> {
             Some(namespace) => namespace == self.namespace,
             None => request.name.as_ref().is_some_and(|found| found.starts_with(&prefix)),
         })
+    }
+
+    /// What the operator wrote about this cluster since `mark`, and how often: verb and resource. Writes of a
+    /// status and events are left out, since their number depends on who was faster, and so are refused ones.
+    pub(crate) fn writes_since(&self, name: &str, mark: Timestamp) -> BTreeMap<String, usize> {
+        let requests = self.requests_about(name).since(mark).writes();
+        let mut counts = BTreeMap::new();
+        let is_counted = |request: &&Request| {
+            request.code < 300 && !request.resource.ends_with("/status") && request.resource != "events"
+        };
+        for request in requests.iter().filter(is_counted) {
+            *counts.entry(format!("{} {}", request.verb, request.resource)).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// Fails unless the operator neither reads nor writes anything about this cluster while the provider
+    /// goes round once more.
+    pub(crate) async fn assert_rest(&self, name: &str) {
+        tokio::time::sleep(SETTLED).await;
+        let mark = Timestamp::now();
+        tokio::time::sleep(ROUND).await;
+        let seen = self.requests_about(name).since(mark).filter(|request| request.verb != "watch");
+        assert!(seen.is_empty(), "not at rest:\n{}", seen.table());
+    }
+
+    /// Which Workspaces the cluster has: uid, and generation of the spec, the VPC's first.
+    pub(crate) async fn workspaces(&self, name: &str) -> [(String, i64); 2] {
+        let mut found = Vec::new();
+        for workspace in Self::workspace_names(name) {
+            let object = self.workspaces.api(&self.client, Some(self.namespace)).get(&workspace).await.unwrap();
+            assert_eq!(object.metadata.deletion_timestamp, None, "{workspace}");
+            found.push((object.metadata.uid.unwrap(), object.metadata.generation.unwrap()));
+        }
+        found.try_into().unwrap()
+    }
+
+    /// Fails if `pointer` of the object ever had another value than `expected` once it had it.
+    pub(crate) fn assert_kept(&self, kind: Kind, name: &str, pointer: &str, expected: &Value) {
+        let changes = self.history.changes().into_iter().filter(|change| change.is_of(kind, self.namespace, name));
+        let mut had = false;
+        for change in changes.filter(|change| !change.gone) {
+            let found = change.field(pointer);
+            assert!(!had || found == expected, "{kind:?} {name} had {pointer} {expected}, then {found}");
+            had |= found == expected;
+        }
+        assert!(had, "{kind:?} {name} never had {pointer} {expected}");
     }
 
     /// Fails if the operator was refused something for lack of rights.

@@ -136,8 +136,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "VPC ready".to_owned() } else { cause.message });
     writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
-    let both = (&stored, wanted);
-    status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, both, verdicts, generation, now, memory::worth_a_write_at);
+    let (both, later) = ((&stored, wanted), memory::worth_a_write_at);
+    status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, both, verdicts, generation, now, later);
     writer.finish()
 }
 

@@ -30,6 +30,9 @@ use crate::{
     world::Seen,
 };
 
+/// Fields of the spec whose change is no change by the user.
+const WRITTEN_BY_US: [&str; 2] = ["workspaceTemplateApplyName", "controlPlaneEndpoint"];
+
 /// What to write for a CAPTControlPlane.
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let control_plane = observed.control_plane.as_ref();
@@ -82,8 +85,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         }
         None => (Owner::Missing, Found::new(Workspace::Queued, provider::waiting_for_cluster(control_plane))),
     };
-    let written_by_us = ["workspaceTemplateApplyName", "controlPlaneEndpoint"];
-    let hash = provider::spec_hash(control_plane, &control_plane.spec, &written_by_us);
+    let hash = provider::spec_hash(control_plane, &control_plane.spec, &WRITTEN_BY_US);
     let mut limits = limits(control_plane);
     let actions = Actions::of(control_plane.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
     if actions.is_empty() {
@@ -133,16 +135,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
     writer.plan().next = [next.at, turn.at, found.next, found.connection.at].into_iter().flatten().min();
-    let both = (&stored, wanted);
-    status::write_batched(
-        &mut writer,
-        CONTROL_PLANE_MANAGER,
-        both,
-        verdicts,
-        generation,
-        now,
-        memory::worth_a_write_at,
-    );
+    let (both, later) = ((&stored, wanted), memory::worth_a_write_at);
+    status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, both, verdicts, generation, now, later);
     writer.finish()
 }
 
