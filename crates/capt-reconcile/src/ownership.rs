@@ -196,20 +196,24 @@ pub struct Orphan {
 pub fn orphans(view: &View<'_>) -> Option<Vec<Orphan>> {
     let applies = view.applies(None)?;
     let living: BTreeSet<&str> = applies.iter().map(|apply| meta::uid(apply.as_ref())).collect();
+    // After a move or a restore the apply has another uid and takes its Workspace over.
+    let named: BTreeSet<(String, String)> =
+        applies.iter().map(|apply| (apply.namespace().unwrap_or_default(), apply.name_any())).collect();
     let mut orphans = Vec::new();
     for api in WorkspaceApi::ALL {
         for workspace in view.workspaces(api)? {
             let meta = &workspace.meta;
             let Some(owner) = meta.labels.get(OWNER_UID_LABEL) else { continue };
-            if meta.deleting || living.contains(owner.as_str()) {
+            let annotation = |key| meta.annotations.get(key).map_or("?", String::as_str);
+            let maker =
+                (annotation(OWNER_NAMESPACE_ANNOTATION).to_owned(), annotation(OWNER_NAME_ANNOTATION).to_owned());
+            if meta.deleting || living.contains(owner.as_str()) || named.contains(&maker) {
                 continue;
             }
-            let annotation = |key| meta.annotations.get(key).map_or("?", String::as_str);
             let message = format!(
                 "its WorkspaceTemplateApply {}/{} (uid {owner}) is gone; what it made still runs: make an apply of that \
                  namespace and name to take it over again, or delete the Workspace to destroy it",
-                annotation(OWNER_NAMESPACE_ANNOTATION),
-                annotation(OWNER_NAME_ANNOTATION),
+                maker.0, maker.1,
             );
             let key = ObjectKey::new(Kind::Workspace(api), meta.namespace.as_deref().unwrap_or_default(), &meta.name);
             orphans.push(Orphan { key, uid: meta.uid.clone(), message });
@@ -267,6 +271,28 @@ mod tests {
 
     fn owner_of(own: Value, others: &[Value], found: Value) -> Owner {
         claim_of(own, others, found).found.present().unwrap().1.clone()
+    }
+
+    #[test]
+    fn an_orphan_is_a_workspace_that_stays_and_whose_apply_is_gone() {
+        let orphans = |label: &str, deleting: bool| {
+            let mut world = World::default();
+            for kind in Kind::ALL {
+                world.set_coverage(kind, Coverage::Live);
+            }
+            let mut found = workspace("x", Some(label), Some(("a", label)));
+            if deleting {
+                found["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
+            let (own, kind) = (apply("a", "x-apply", "1", None), Kind::Workspace(WorkspaceApi::Cluster));
+            world.watched(ObjectKey::new(Kind::Apply, "a", "x-apply"), 1, Object::parse(Kind::Apply, &own));
+            world.watched(ObjectKey::new(kind, "", "x"), 1, Object::parse(kind, &found));
+            super::orphans(&View::new(&world)).unwrap().len()
+        };
+        assert_eq!(orphans("1", false), 0, "its apply is there");
+        assert_eq!(orphans("x-apply", false), 0, "its apply is there with another uid, as after a restore");
+        assert_eq!(orphans("gone", false), 1);
+        assert_eq!(orphans("gone", true), 0, "it goes");
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! How many objects there are, and how they are: counted in the cache when somebody scrapes.
 
-use std::collections::BTreeSet;
-
 use capt_api::{
     foreign::{ForeignCondition, WorkspaceApi, WorkspaceView},
     names,
 };
 use capt_reconcile::{
-    object::{Kind, Object, ObjectKey},
-    world::World,
+    object::{Kind, Object},
+    ownership,
+    world::{View, World},
 };
 use capt_status::{Phase, State, failure::classify};
 use prometheus_client::{
@@ -64,7 +63,6 @@ impl Objects {
         self.by_state.clear();
         self.malformed.clear();
         self.workspaces.clear();
-        let mut applies = BTreeSet::new();
         for kind in [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template, Kind::Apply] {
             for key in world.keys(kind) {
                 match world.peek(key) {
@@ -76,29 +74,26 @@ impl Objects {
                         let status = object.status.as_ref();
                         self.count(kind, status.and_then(|it| it.state), status.and_then(|it| it.phase));
                     }
-                    Some(Object::Apply(object)) => {
-                        applies.extend(object.metadata.uid.clone());
-                        self.count(kind, None, None);
-                    }
                     Some(Object::Malformed(_)) => {
                         self.malformed.get_or_create(&KindLabel { kind: kind.name() }).inc();
                     }
-                    Some(Object::Template(_)) => self.count(kind, None, None),
+                    Some(Object::Template(_) | Object::Apply(_)) => self.count(kind, None, None),
                     Some(Object::Cluster(_) | Object::Workspace(_) | Object::Secret(_)) | None => {}
                 }
             }
         }
-        let mut orphans = 0;
         for api in WorkspaceApi::ALL {
             for key in world.keys(Kind::Workspace(api)) {
                 let Some(Object::Workspace(workspace)) = world.peek(key) else { continue };
-                let Some(owner) = workspace.meta.labels.get(names::OWNER_UID_LABEL) else { continue };
+                if !workspace.meta.labels.contains_key(names::OWNER_UID_LABEL) {
+                    continue;
+                }
                 let (health, class) = health(workspace);
                 self.workspaces.get_or_create(&WorkspaceLabels { api: api.group(), health, class }).inc();
-                orphans += i64::from(!applies.contains(owner) && !is_claimed(world, workspace));
             }
         }
-        self.orphans.set(orphans);
+        let orphans = ownership::orphans(&View::new(world)).map_or(0, |orphans| orphans.len());
+        self.orphans.set(i64::try_from(orphans).unwrap_or(i64::MAX));
     }
 
     fn count(&self, kind: Kind, state: Option<State>, phase: Option<Phase>) {
@@ -117,15 +112,6 @@ const fn phase_name(phase: Phase) -> &'static str {
         Phase::Ready => "Ready",
         Phase::Failed => "Failed",
         Phase::Deleting => "Deleting",
-    }
-}
-
-/// Whether the apply that made it is there under its name: after a move it has another uid.
-fn is_claimed(world: &World, workspace: &WorkspaceView) -> bool {
-    let annotation = |name: &str| workspace.meta.annotations.get(name);
-    match (annotation(names::OWNER_NAMESPACE_ANNOTATION), annotation(names::OWNER_NAME_ANNOTATION)) {
-        (Some(namespace), Some(name)) => world.peek(&ObjectKey::new(Kind::Apply, namespace, name)).is_some(),
-        (None, _) | (_, None) => false,
     }
 }
 
