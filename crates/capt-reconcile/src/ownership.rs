@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_orphan_is_a_workspace_that_stays_and_whose_apply_is_gone() {
-        let orphans = |label: &str, deleting: bool| {
+        let count = |label: &str, deleting: bool| {
             let mut world = World::default();
             for kind in Kind::ALL {
                 world.set_coverage(kind, Coverage::Live);
@@ -287,12 +287,12 @@ mod tests {
             let (own, kind) = (apply("a", "x-apply", "1", None), Kind::Workspace(WorkspaceApi::Cluster));
             world.watched(ObjectKey::new(Kind::Apply, "a", "x-apply"), 1, Object::parse(Kind::Apply, &own));
             world.watched(ObjectKey::new(kind, "", "x"), 1, Object::parse(kind, &found));
-            super::orphans(&View::new(&world)).unwrap().len()
+            orphans(&View::new(&world)).unwrap().len()
         };
-        assert_eq!(orphans("1", false), 0, "its apply is there");
-        assert_eq!(orphans("x-apply", false), 0, "its apply is there with another uid, as after a restore");
-        assert_eq!(orphans("gone", false), 1);
-        assert_eq!(orphans("gone", true), 0, "it goes");
+        assert_eq!(count("1", false), 0, "its apply is there");
+        assert_eq!(count("x-apply", false), 0, "its apply is there with another uid, as after a restore");
+        assert_eq!(count("gone", false), 1);
+        assert_eq!(count("gone", true), 0, "it goes");
     }
 
     #[test]

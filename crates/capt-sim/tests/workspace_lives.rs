@@ -61,18 +61,18 @@ fn that_it_was_made_is_remembered_with_the_next_write_and_at_the_latest_after_a_
         simulation.terraform(|_| Outputs { result: Ending::Hang, ..Outputs::default() });
         simulation.api.create(&key(Kind::Apply, APPLY), apply(APPLY));
         assert!(simulation.run());
-        let now = simulation.api.now.to_string();
-        annotate(&mut simulation, &workspace(), "crossplane.io/external-create-succeeded", &now);
+        let at = simulation.api.now;
+        annotate(&mut simulation, &workspace(), "crossplane.io/external-create-succeeded", &at.to_string());
         let seen = simulation.requests.len();
         assert!(simulation.run());
         assert_eq!(writes(&simulation, seen), [""; 0], "the provider is about to find it ready");
-        (simulation, seen)
+        (simulation, seen, at)
     };
     // A minute later the wait is over: the plan said so itself.
-    let (mut simulation, seen) = made();
-    simulation.api.now = simulation.api.now.plus(Span::from_seconds(59));
+    let (mut simulation, seen, at) = made();
+    simulation.api.now = at.plus(Span::from_seconds(59));
     assert!(!simulation.resync());
-    simulation.api.now = simulation.api.now.plus(Span::from_seconds(1));
+    simulation.api.now = at.plus(Span::from_seconds(60));
     assert!(simulation.resync());
     assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
     assert_eq!(status(&simulation, "wasReady"), true);
@@ -80,18 +80,18 @@ fn that_it_was_made_is_remembered_with_the_next_write_and_at_the_latest_after_a_
     assert!(simulation.run());
     assert_eq!(workspace_writes(&simulation, seen), [""; 0], "never a second one");
 
-    // Whatever else is told tells this as well.
-    let (mut simulation, seen) = made();
+    // Whatever else is told tells this as well: first that somebody deletes it, then that it is gone.
+    let (mut simulation, seen, _) = made();
     simulation.api.delete(&workspace(), None);
     assert!(simulation.run());
-    assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
+    assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"; 2]);
     assert_eq!(
         [status(&simulation, "wasReady"), json!(shown(&simulation, "Synced"))],
-        [json!(true), json!("False WorkspaceDeleting")]
+        [json!(true), json!("False WorkspaceMissing")]
     );
 
     // A clock that was wrong delays nothing.
-    let (mut simulation, seen) = made();
+    let (mut simulation, seen, _) = made();
     annotate(&mut simulation, &workspace(), "crossplane.io/external-create-succeeded", "2099-01-01T00:00:00Z");
     assert!(simulation.run());
     assert_eq!(writes(&simulation, seen), ["status WorkspaceTemplateApply/team/demo-apply"]);
