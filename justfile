@@ -30,9 +30,14 @@ test:
 explore:
     CAPT_EXPLORE_STATES=all cargo test -p capt-sim --test explore -- --nocapture
 
-# The same with one more held pass or lagging watch in each world: tens of millions, an hour and 8 GiB
+# Every scenario with every single fault at every point; 3 minutes
+faults:
+    CAPT_FAULTS=all cargo test --workspace --test proof --test simulate -- --nocapture
+
+# The explorer with one more held pass or lagging watch in each world (tens of millions, an hour and 8 GiB), two crashes at a time
 verify:
     CAPT_EXPLORE_STATES=all CAPT_EXPLORE_MORE=1 cargo test --release -p capt-sim --test explore -- --nocapture --test-threads=1
+    CAPT_FAULTS=pairs cargo test --release -p capt-sim --test proof -- --nocapture --test-threads=1
 
 # Check formatting, lints, documentation, dependencies, boundaries between crates and generated files
 check: fmt-check clippy doc deny boundaries crds-check

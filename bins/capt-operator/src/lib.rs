@@ -41,6 +41,8 @@ pub mod sandbox;
 pub mod scheduler;
 pub mod serve;
 pub mod served_changes;
+#[cfg(feature = "sandbox")]
+pub mod simulate;
 pub mod startup;
 pub mod text;
 pub mod traffic;
@@ -105,6 +107,10 @@ pub enum Error {
     #[cfg(feature = "sandbox")]
     #[error(transparent)]
     Sandbox(#[from] sandbox::Error),
+    /// Of `simulate`.
+    #[cfg(feature = "sandbox")]
+    #[error(transparent)]
+    Simulate(#[from] simulate::Error),
 }
 
 impl Error {
@@ -120,7 +126,9 @@ impl Error {
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(_) => false,
+            Self::Simulate(simulate::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(_) | Self::Simulate(_) => false,
             Self::Plan(_)
             | Self::Tree(_)
             | Self::Explain(_)
@@ -155,6 +163,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
         #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => sandbox::command(&args, io).map(|()| OK).map_err(Error::from),
+        #[cfg(feature = "sandbox")]
+        Command::Simulate(args) => simulate::command(&args, io).map_err(Error::from),
     };
     match result {
         Ok(code) => code,

@@ -98,7 +98,7 @@ pub struct Probe {
 }
 
 /// The objects that are known.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct World {
     objects: BTreeMap<ObjectKey, Entry>,
     coverage: BTreeMap<Kind, Coverage>,

@@ -21,6 +21,8 @@ pub struct Change {
     pub key: ObjectKey,
     /// Version of the change.
     pub resource_version: u64,
+    /// When it was.
+    pub at: Time,
     /// The object; `None` if it is gone.
     pub object: Option<Value>,
 }
@@ -45,6 +47,12 @@ impl Api {
     /// The keys of all objects.
     pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.objects.keys()
+    }
+
+    /// The keys of all objects of `kind`.
+    pub fn keys_of(&self, kind: Kind) -> Vec<ObjectKey> {
+        let first = ObjectKey { kind, namespace: None, name: String::new() };
+        self.objects.range(first..).map(|(key, _)| key).take_while(|key| key.kind == kind).cloned().collect()
     }
 
     /// Changes since `seen` changes had been taken.
@@ -124,6 +132,23 @@ impl Api {
         self.objects.insert(key, object);
     }
 
+    /// Puts an object in as it is stored: its status, its finalizers, and its uid if it has one. Watches
+    /// tell of it.
+    pub fn put(&mut self, key: &ObjectKey, mut object: Value) {
+        self.uids += 1;
+        let metadata = &mut object["metadata"];
+        if metadata["uid"].is_null() {
+            metadata["uid"] = json!(format!("uid-{}", self.uids));
+        }
+        if metadata["generation"].is_null() {
+            metadata["generation"] = json!(1);
+        }
+        if metadata["creationTimestamp"].is_null() {
+            metadata["creationTimestamp"] = json!(self.now);
+        }
+        self.store(key, object);
+    }
+
     /// PATCH that another controller makes; `edit` changes the object, spec and status alike.
     pub fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) -> Response {
         self.update(key, &Value::Null, |object| {
@@ -182,14 +207,16 @@ impl Api {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(key.clone(), object.clone());
-        self.changes.push(Change { key: key.clone(), resource_version: self.version, object: Some(object.clone()) });
+        let (resource_version, at) = (self.version, self.now);
+        self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(object.clone()) });
         object
     }
 
     fn remove(&mut self, key: &ObjectKey, object: Value) -> Response {
         self.version += 1;
         self.objects.remove(key);
-        self.changes.push(Change { key: key.clone(), resource_version: self.version, object: None });
+        let (resource_version, at) = (self.version, self.now);
+        self.changes.push(Change { key: key.clone(), resource_version, at, object: None });
         let owner = object["metadata"]["uid"].clone();
         let children: Vec<ObjectKey> = self
             .objects

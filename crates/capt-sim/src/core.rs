@@ -7,43 +7,7 @@
 use capt_reconcile::object::{Kind, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::api::Api;
-
-/// The objects that core reads and writes, wherever they are kept.
-pub trait Objects {
-    /// Where the objects of `kind` are.
-    fn keys(&self, kind: Kind) -> Vec<ObjectKey>;
-    /// The object at `key`.
-    fn get(&self, key: &ObjectKey) -> Option<&Value>;
-    /// Changes an object, spec and status alike.
-    fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value));
-    /// Deletes an object.
-    fn delete(&mut self, key: &ObjectKey);
-    /// A number that grows with each write.
-    fn writes(&self) -> u64;
-}
-
-impl Objects for Api {
-    fn keys(&self, kind: Kind) -> Vec<ObjectKey> {
-        Self::keys(self).filter(|key| key.kind == kind).cloned().collect()
-    }
-
-    fn get(&self, key: &ObjectKey) -> Option<&Value> {
-        Self::get(self, key)
-    }
-
-    fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) {
-        Self::edit(self, key, edit);
-    }
-
-    fn delete(&mut self, key: &ObjectKey) {
-        Self::delete(self, key, None);
-    }
-
-    fn writes(&self) -> u64 {
-        self.changes(0).len() as u64
-    }
-}
+use crate::objects::Objects;
 
 const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 

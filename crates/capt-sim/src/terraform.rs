@@ -10,7 +10,7 @@ use capt_reconcile::hash;
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use crate::world::provider::Outputs;
+use crate::provider::Outputs;
 
 /// How long a VPC takes.
 const VPC: Span = Span::from_minutes(3);

@@ -181,7 +181,12 @@ fn judge(simulation: &Simulation, life: &mut Life, event: Event) -> Result<(), T
                 .into_iter()
                 .flatten()
                 .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
-            life.was_ready |= ready;
+            // What nobody saw, because it was paused or not running, nobody can know of one that vanished.
+            let seen = simulation.api.get(&key(Kind::Apply, APPLY)).is_some_and(|apply| {
+                let told = apply["status"]["conditions"].as_array().into_iter().flatten();
+                told.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+            });
+            life.was_ready |= ready && seen;
         }
         // Destroyed by the provider for the user, and not vanished.
         None if life.deleted_by_user && simulation.api.get(&key(Kind::Apply, APPLY)).is_none() => {

@@ -61,6 +61,11 @@ pub enum Command {
     /// Everything but CAPT is a model, time runs faster, and nothing is kept.
     #[cfg(feature = "sandbox")]
     Sandbox(SandboxArgs),
+    /// Plays scenarios in virtual time: what happens, and whether it is as expected.
+    ///
+    /// Exits with 0 if everything is as expected, 2 if not, 1 on bad input or usage.
+    #[cfg(feature = "sandbox")]
+    Simulate(crate::simulate::SimulateArgs),
 }
 
 /// Flags of `sandbox`.

@@ -24,9 +24,9 @@ use std::{
 use capt_reconcile::pass::Features;
 use capt_sim::{
     core, definitions,
+    provider::{Provider, faults},
     service::Service,
-    terraform,
-    world::{self, provider::Provider},
+    terraform, world,
 };
 use kube::Client;
 use tokio::{
@@ -118,7 +118,7 @@ async fn sandbox(args: &SandboxArgs, out: &mut dyn Write) -> Result<(), Error> {
     writeln!(out, "\n    export KUBECONFIG={}\n", path.display())?;
     writeln!(out, "The templates of examples/ are there. Next:\n")?;
     writeln!(out, "    kubectl apply -f examples/cluster.yaml && kubectl get captcontrolplane -w")?;
-    writeln!(out, "    kubectl annotate workspace demo-vpc {}='Error: VpcLimitExceeded'\n", world::faults::FAIL)?;
+    writeln!(out, "    kubectl annotate workspace demo-vpc {}='Error: VpcLimitExceeded'\n", faults::FAIL)?;
     writeln!(out, "Ctrl-C ends it.")?;
     out.flush()?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::System)?;
@@ -174,13 +174,13 @@ impl World {
 
 /// Core, provider and garbage collector: each looks again when something changed or time went by.
 async fn models(service: Service) {
-    let mut provider = Provider::new(terraform::guess);
+    let mut provider = Provider::default();
     let mut changes = service.changes();
     loop {
         changes.mark_unchanged();
         let wrote = service.with(|world| {
             let by_core = core::step(world);
-            let by_provider = provider.step(world);
+            let by_provider = provider.step(world, &terraform::guess);
             by_core | by_provider | world.collect()
         });
         if !wrote {

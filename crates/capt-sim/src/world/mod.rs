@@ -1,15 +1,10 @@
 //! The world of the sandbox: the full [`ApiServer`], and the models that live in it.
 //!
-//! * [`provider`]: provider-terraform with a worker and runs that take their time;
-//! * [`faults`]: annotations on a Workspace that change what becomes of it;
-//! * [`core`](crate::core): Cluster API core, the same as in the simulation.
+//! * [`provider`](crate::provider): provider-terraform, which annotations on a Workspace make fail;
+//! * [`core`](crate::core): Cluster API core. Both are the same as in the simulation.
 //!
 //! [`edit`](World::edit) and [`create`](World::create) are for these models: they write what they are
 //! given. People and the operator come through [`service`](crate::service) and all of its checks.
-
-pub mod faults;
-pub mod provider;
-mod secrets;
 
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_status::Time;
@@ -21,7 +16,7 @@ use crate::{
         store::Id,
         write::{DeleteOptions, Write},
     },
-    core::Objects,
+    objects::Objects,
 };
 
 /// The API server, and the time in it.
@@ -123,6 +118,14 @@ impl Objects for World {
 
     fn writes(&self) -> u64 {
         self.version()
+    }
+
+    fn create(&mut self, key: &ObjectKey, object: Value) {
+        Self::create(self, key, object);
+    }
+
+    fn now(&self) -> Time {
+        self.now
     }
 }
 

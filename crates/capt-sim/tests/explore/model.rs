@@ -13,7 +13,7 @@ use capt_reconcile::{
 };
 use capt_sim::{
     Api, core,
-    provider::{self, Ending, Outputs},
+    provider::{Ending, Outputs, Provider},
 };
 use capt_status::Time;
 use serde_json::{Value, json};
@@ -382,13 +382,11 @@ impl Model {
             }
             let Done { run: next, write } = self.request(state, run);
             if let Some((slot, id)) = write {
-                self.checks.written_by_capt(
-                    &self.versions,
-                    self.runs[run as usize - 1].1,
-                    slot,
-                    state.live[usize::from(slot)],
-                    id,
-                );
+                let (executor, pass) = &self.runs[run as usize - 1];
+                if let Next::Send(request) = executor.next() {
+                    let change = (state.live[usize::from(slot)], id);
+                    self.checks.written_by_capt(&self.versions, &request, *pass, change);
+                }
                 self.write(state, &[(slot, id)]);
                 // The answer to an own write goes into the cache at once.
                 if let Some(lag) = &mut state.lag
@@ -554,7 +552,8 @@ impl Model {
         } else {
             let mut api = self.api(state, &[slot, secret]);
             let terraform = |workspace: &Value| Outputs { result: ending.clone(), ..common::terraform(workspace) };
-            provider::step(&mut api, &terraform);
+            // A process that never died, so that nothing that it remembers counts.
+            Provider::default().step(&mut api, &terraform);
             let writes = self.changed(&api, state);
             self.providers.insert(memo, writes.clone());
             writes

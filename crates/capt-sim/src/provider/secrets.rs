@@ -6,13 +6,11 @@ use capt_api::foreign::SecretBytes;
 use capt_reconcile::object::ObjectKey;
 use serde_json::{Value, json};
 
-use super::{
-    World, faults,
-    provider::{Outputs, connection_secret},
-};
+use super::{Outputs, connection_secret, faults};
+use crate::objects::Objects;
 
 /// Writes the Secret; values are added and never removed. The Secret of somebody else stays as it is.
-pub(super) fn publish(world: &mut World, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
+pub(super) fn publish(world: &mut impl Objects, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
     let Some(secret) = connection_secret(key, workspace).filter(|_| !faults::loses_secret(workspace)) else { return };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut data: BTreeMap<String, String> =
@@ -39,7 +37,7 @@ pub(super) fn publish(world: &mut World, key: &ObjectKey, workspace: &Value, out
 }
 
 /// Takes the Secret away, as a person might.
-pub(super) fn lose(world: &mut World, key: &ObjectKey, workspace: &Value) {
+pub(super) fn lose(world: &mut impl Objects, key: &ObjectKey, workspace: &Value) {
     if let Some(secret) = connection_secret(key, workspace).filter(|secret| world.get(secret).is_some()) {
         world.delete(&secret);
     }

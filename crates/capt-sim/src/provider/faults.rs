@@ -7,7 +7,7 @@
 use capt_status::Span;
 use serde_json::Value;
 
-use super::provider::{Ending, Outputs};
+use super::{Ending, Outputs};
 
 /// The run fails with this text.
 pub const FAIL: &str = "sandbox.capt.cluster.x-k8s.io/fail";

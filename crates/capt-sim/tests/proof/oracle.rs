@@ -1,0 +1,164 @@
+//! What a run with faults must have in common with the faultless one: how everything is at the end, how
+//! often each object came to be and what became of each Terraform state; and that it stays so.
+
+use std::collections::BTreeMap;
+
+use capt_reconcile::object::{Kind, ObjectKey};
+use capt_sim::{api::Change, provider::Counts, scenario::play::Played};
+use capt_status::Span;
+use serde_json::{Value, json};
+
+/// Time to heal after a scenario.
+pub const AFTERWARDS: Span = Span::from_minutes(90);
+
+/// Names of fields that tell when and how, which a fault may change.
+const VOLATILE: [&str; 19] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "observedGeneration",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "lastTransitionTime",
+    "lastAppliedTime",
+    "lastAttemptTime",
+    "nextAttemptTime",
+    "progress",
+    "recovery",
+    "crossplane.io/reconcile-requested-at",
+    "lastAppliedRevision",
+    "lastFailedRevision",
+    "crossplane.io/external-create-pending",
+    "crossplane.io/external-create-succeeded",
+    "crossplane.io/external-create-failed",
+    "capt.cluster.x-k8s.io/owner-uid",
+];
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    pub objects: BTreeMap<ObjectKey, Value>,
+    /// How often each object was made.
+    pub births: BTreeMap<ObjectKey, usize>,
+    pub terraform: BTreeMap<String, Counts>,
+}
+
+/// How `played` ended.
+pub fn end(played: &Played) -> End {
+    let api = &played.simulation.api;
+    let objects = api.keys().filter_map(|key| Some((key.clone(), lasting(api.get(key)?)))).collect();
+    let mut births = BTreeMap::new();
+    let mut there = BTreeMap::new();
+    for Change { key, object, .. } in api.changes(0) {
+        let was = there.insert(key, object.is_some()).unwrap_or_default();
+        if object.is_some() && !was {
+            *births.entry(key.clone()).or_default() += 1;
+        }
+    }
+    End { objects, births, terraform: played.simulation.provider.states().clone() }
+}
+
+/// What of `value` does not depend on when things happened.
+fn lasting(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
+            let mut kept: serde_json::Map<String, Value> =
+                kept.map(|(name, field)| (name.clone(), lasting(field))).collect();
+            if let Some(Value::Array(conditions)) = kept.get_mut("conditions") {
+                conditions.sort_by_key(|condition| condition["type"].to_string());
+            }
+            kept.retain(|_, field| !field.is_null() && *field != json!({}));
+            Value::Object(kept)
+        }
+        Value::Array(items) => items.iter().map(lasting).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// A Workspace that nobody wants, with its Secret: made by a request that was on its way when its apply
+/// went. No rule of the passes can prevent it; its label says whose it was.
+fn is_orphan(played: &Played, key: &ObjectKey) -> bool {
+    let Some(object) = played.simulation.api.get(key) else { return false };
+    match key.kind {
+        Kind::Workspace(_) => object["metadata"]["labels"]["capt.cluster.x-k8s.io/owner-uid"].is_string(),
+        Kind::Secret => object["metadata"]["ownerReferences"][0]["kind"] == "Workspace",
+        _ => false,
+    }
+}
+
+/// Differences that matter between the end of a run with faults and `wanted`; `late` if a write of an old
+/// leader arrived when everything was over.
+pub fn compare(played: &Played, wanted: &End, late: bool) -> Vec<String> {
+    let found = end(played);
+    let mut wrong = Vec::new();
+    for (key, object) in &wanted.objects {
+        match found.objects.get(key) {
+            None => wrong.push(format!("P12: {key} is not there at the end")),
+            Some(other) if other != object => {
+                wrong.push(format!("P1: {key} ends otherwise: {}", difference("", object, other)));
+            }
+            Some(_) => {}
+        }
+    }
+    let mut orphans = false;
+    for key in found.objects.keys().filter(|key| !wanted.objects.contains_key(key)) {
+        if late && is_orphan(played, key) {
+            orphans = true;
+        } else {
+            wrong.push(format!("P13: {key} is left at the end"));
+        }
+    }
+    for (key, births) in &found.births {
+        let before = wanted.births.get(key).copied().unwrap_or_default();
+        if *births > before && !(orphans && is_orphan(played, key)) {
+            wrong.push(format!("P12: {key} was made {births} times and not {before}"));
+        }
+    }
+    for (name, counts) in &found.terraform {
+        let before = wanted.terraform.get(name).copied().unwrap_or_default();
+        if (counts.created > before.created || counts.destroyed > before.destroyed) && !orphans {
+            wrong.push(format!("P23: Terraform state {name} has {counts:?} and not {before:?}"));
+        }
+    }
+    wrong
+}
+
+/// The first place where two values differ.
+fn difference(path: &str, wanted: &Value, found: &Value) -> String {
+    if let (Value::Object(wanted), Value::Object(found)) = (wanted, found) {
+        for name in wanted.keys().chain(found.keys()) {
+            let (wanted, found) = (wanted.get(name).unwrap_or(&Value::Null), found.get(name).unwrap_or(&Value::Null));
+            if wanted != found {
+                return difference(&format!("{path}/{name}"), wanted, found);
+            }
+        }
+    }
+    if let (Value::Array(wanted), Value::Array(found)) = (wanted, found)
+        && wanted.len() == found.len()
+        && let Some(index) = (0..wanted.len()).find(|index| wanted[*index] != found[*index])
+    {
+        return difference(&format!("{path}/{index}"), &wanted[index], &found[index]);
+    }
+    let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+    format!("{path} is {} and not {}", short(found), short(wanted))
+}
+
+/// Nothing is written any more, whenever a pass is run (P2), and it came to rest at all (P1).
+pub fn rests(played: &mut Played) -> Vec<String> {
+    let mut wrong: Vec<String> = played.failed.iter().filter(|text| text.starts_with("P1")).cloned().collect();
+    let simulation = &mut played.simulation;
+    let (before, events) = (simulation.requests.len(), simulation.events.len());
+    for span in [Span::from_seconds(1), Span::from_minutes(1), Span::from_minutes(30), Span::from_minutes(1440)] {
+        simulation.api.now = simulation.api.now.plus(span);
+        simulation.resync();
+    }
+    if let Some((request, _)) = simulation.requests.get(before) {
+        let text = format!("{request:?}").chars().take(300).collect::<String>();
+        wrong.push(format!("P2: at rest, and a pass asks for {text}"));
+    }
+    if let Some((object, event)) = simulation.events.get(events) {
+        wrong.push(format!("P2: at rest, and {object} tells {}", event.reason));
+    }
+    wrong
+}
