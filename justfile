@@ -92,6 +92,7 @@ test-install: stack install-tools
 # Write the generated documents anew
 docs:
     UPDATE_DOCS=1 cargo test --workspace --test states_doc --test looking
+    UPDATE_DOCS=1 cargo test --workspace --test proof -- every_defect
 
 # Prove that capt-status needs no standard library: a program with a panic handler of its own uses it
 no-std:

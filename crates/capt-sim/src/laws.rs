@@ -135,7 +135,7 @@ pub fn of_write(request: &Request, before: &Value, after: &Value) -> Vec<Violati
         Kind::Cluster | Kind::Template => violated("P15", format!("{key} was written")),
         Kind::CaptCluster | Kind::CaptControlPlane | Kind::Apply => {
             let host = |value: &Value| value["spec"]["controlPlaneEndpoint"]["host"].clone();
-            if host(before) != host(after) && host(after).as_str().is_none_or(|host| host.contains("://")) {
+            if host(before) != host(after) && host(after).as_str().is_some_and(|host| host.contains("://")) {
                 violated("P10", format!("{key} gets an endpoint that is none"));
             }
         }

@@ -286,7 +286,7 @@ impl Provider {
             return;
         }
         let now = objects.now();
-        if outputs.result == Ending::Hang || (!is_deleting && self.run(workspace, outputs.takes, now) == Run::Waits) {
+        if !is_deleting && self.run(workspace, outputs.takes, now) == Run::Waits {
             return;
         }
         match &outputs.undestroyable {

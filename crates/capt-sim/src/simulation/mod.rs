@@ -33,8 +33,14 @@ use readers::Readers;
 /// Most rounds before a run counts as a loop.
 const MAX_ROUNDS: usize = 500;
 
-/// Longest wait after failures, as the operator's queue has it.
+/// Most times that CAPT is told of its own writes before it counts as restless.
+const MAX_TURNS: usize = 50;
+
+/// Longest wait after failures in seconds, as the operator's queue has it.
 const LONGEST_WAIT: i64 = 300;
+
+/// Longest wait after stale views in seconds.
+const LONGEST_STALE: i64 = 10;
 
 /// What the API server says instead of carrying a request out, if anything.
 type Refuse = dyn FnMut(&Request) -> Option<Response>;
@@ -70,6 +76,8 @@ pub struct Simulation {
     late: Vec<(Time, Change)>,
     /// Requests of a process that stood still, and when they arrive.
     held: Vec<(Time, Request)>,
+    /// CAPT never stopped writing.
+    restless: bool,
     hooks: Box<dyn Hooks>,
     refuse: Box<Refuse>,
     terraform: Rc<dyn Fn(&Value) -> Outputs>,
@@ -103,6 +111,7 @@ impl Simulation {
             failures: BTreeMap::new(),
             late: Vec::new(),
             held: Vec::new(),
+            restless: false,
             hooks: Box::new(Nothing),
             refuse: Box::new(|_| None),
             terraform: Rc::new(terraform),
@@ -121,6 +130,9 @@ impl Simulation {
             self.api.now = self.api.now.plus(Span::from_seconds(1));
             self.arrive();
             let by_capt = self.run_capt();
+            if self.restless {
+                return false;
+            }
             let by_core = self.core_goes_on();
             let by_provider = !by_core && self.provider_goes_on();
             if !by_capt && !by_core && !by_provider && self.api.changes(self.seen).is_empty() {
@@ -214,10 +226,14 @@ impl Simulation {
     /// Runs CAPT alone until it writes nothing more; true if it wrote at all.
     pub fn run_capt(&mut self) -> bool {
         let mut wrote = false;
-        for _ in 0..MAX_ROUNDS {
+        for turn in 0..=MAX_TURNS {
             let due = self.deliver();
             if due.is_empty() {
                 break;
+            }
+            if turn == MAX_TURNS {
+                self.restless = true;
+                return true;
             }
             for key in due {
                 let ended = self.pass(&key);
@@ -395,11 +411,12 @@ impl Simulation {
                 }
                 self.events.extend(plan.events.into_iter().map(|event| (plan.object.clone(), event)));
             }
-            Some(Outcome::Conflict { .. }) => self.try_again(key, 1),
-            Some(Outcome::Blocked { .. } | Outcome::Rejected { .. } | Outcome::NoAnswer { .. }) => {
+            Some(outcome) => {
+                // A stale view is corrected by an event that is on its way.
+                let longest = if matches!(outcome, Outcome::Conflict { .. }) { LONGEST_STALE } else { LONGEST_WAIT };
                 let failures = self.failures.entry(key.clone()).or_default();
                 *failures += 1;
-                let wait = 1_i64.checked_shl(*failures - 1).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+                let wait = 1_i64.checked_shl((*failures - 1).min(30)).unwrap_or(longest).min(longest);
                 self.try_again(key, wait);
             }
         }

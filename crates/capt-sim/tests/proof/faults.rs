@@ -188,14 +188,15 @@ pub fn read_objects(world: &World, key: &ObjectKey, settings: capt_reconcile::pa
 
 /// `world` in which `key` is as it was `lag` versions before, of those that `history` knows by version;
 /// `None` if there is no such version or it is not there now.
-pub fn stale(world: &World, history: &[Change], key: &ObjectKey, lag: usize) -> Option<World> {
+pub fn stale(world: &World, history: &[Change], pass: &ObjectKey, key: &ObjectKey, lag: usize) -> Option<World> {
     world.peek(key)?;
     let mut versions: Vec<&Change> = history.iter().filter(|change| change.key == *key).collect();
     versions.dedup_by_key(|change| change.resource_version);
     let before = match versions.len().checked_sub(lag + 1) {
         Some(index) => Some(versions[index]),
         // One before the first: it is not seen yet.
-        None if versions.len() == lag => None,
+        // An object that is not seen has no pass.
+        None if versions.len() == lag && key != pass => None,
         None => return None,
     };
     let mut world = world.clone();
@@ -235,7 +236,7 @@ impl Hooks for Injecting {
             _ => None,
         })?;
         let key = read_objects(world, pass, self.settings).into_iter().nth(read)?;
-        stale(world, api.changes(0), &key, lag)
+        stale(world, api.changes(0), pass, &key, lag)
     }
 
     fn planned(&mut self, world: &World, plan: &mut Plan, now: Time) -> bool {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub const AFTERWARDS: Span = Span::from_minutes(90);
 
 /// Names of fields that tell when and how, which a fault may change.
-const VOLATILE: [&str; 19] = [
+const VOLATILE: [&str; 20] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -24,6 +24,7 @@ const VOLATILE: [&str; 19] = [
     "lastAttemptTime",
     "nextAttemptTime",
     "progress",
+    "startedAt",
     "recovery",
     "crossplane.io/reconcile-requested-at",
     "lastAppliedRevision",

@@ -5,7 +5,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use capt_reconcile::{executor::Request, object::Kind, pass::Settings, plan::Plan, world::World};
+use capt_reconcile::{executor::Request, pass::Settings, plan::Plan, world::World};
 use capt_sim::{
     api::Change,
     scenario::{Scenario, play},
@@ -58,7 +58,7 @@ impl Look for Probe {
         }
         for (index, key) in faults::read_objects(world, &plan.object, self.settings).iter().enumerate() {
             for lag in LAGS {
-                let Some(other) = faults::stale(world, &self.history, key, lag) else { continue };
+                let Some(other) = faults::stale(world, &self.history, &plan.object, key, lag) else { continue };
                 let other = simulation::plan(&other, &plan.object, self.settings, now);
                 self.add(other.as_ref() == Some(&*plan), At { fault: Fault::Stale(index, lag), point: pass });
             }
@@ -97,7 +97,8 @@ impl Look for Probe {
         if self.history.last().is_none_or(|last| last.resource_version < change.resource_version) {
             self.history.push(change.clone());
         }
-        if matches!(change.key.kind, Kind::Template) && number < 8 {
+        // The first list is one answer, and no pass begins before it is there.
+        if change.at == play::BEGIN {
             return;
         }
         for fault in [Fault::Late(20), Fault::Late(300), Fault::Twice] {
