@@ -30,7 +30,7 @@ test:
 explore:
     CAPT_EXPLORE_STATES=all cargo test -p capt-sim --test explore -- --nocapture
 
-# Every scenario with every single fault at every point; a quarter of an hour on two cores
+# Every scenario with every single fault at every point; half an hour on two cores
 faults:
     CAPT_FAULTS=all cargo test --workspace --test proof --test simulate -- --nocapture
 

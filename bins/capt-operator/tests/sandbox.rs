@@ -52,6 +52,8 @@ fn start(kubeconfig: &std::path::Path) -> (Running, String) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let running = Running(child);
     assert!(lines.any(|line| line.unwrap().contains("export KUBECONFIG=")), "it ended without a kubeconfig");
+    // It goes on to talk, and ends when nobody listens any more.
+    std::thread::spawn(move || lines.for_each(drop));
     let text = std::fs::read_to_string(kubeconfig).unwrap();
     let address = text.split("http://").nth(1).unwrap().split('"').next().unwrap().to_owned();
     (running, address)

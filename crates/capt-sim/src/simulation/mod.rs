@@ -442,14 +442,15 @@ impl Simulation {
                 return None;
             }
             let response = match self.hooks.fate(&mut request, self.api.now) {
-                Fate::Answered => match (self.refuse)(&request) {
-                    Some(response) => response,
-                    None => {
+                Fate::Answered => {
+                    if let Some(refusal) = (self.refuse)(&request) {
+                        refusal
+                    } else {
                         let response = self.respond(&request);
                         self.learn(&request, &response);
                         response
                     }
-                },
+                }
                 Fate::Refused(refusal) => Response::Refused(refusal),
                 Fate::Lost => Response::NoAnswer("the connection was reset".to_owned()),
                 Fate::Unanswered => {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub const AFTERWARDS: Span = Span::from_minutes(90);
 
 /// Names of fields that tell when and how, which a fault may change.
-const VOLATILE: [&str; 22] = [
+const VOLATILE: [&str; 19] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -24,9 +24,6 @@ const VOLATILE: [&str; 22] = [
     "lastAttemptTime",
     "nextAttemptTime",
     "progress",
-    "startedAt",
-    "deadlines",
-    "lastFailureMessage",
     "recovery",
     "crossplane.io/reconcile-requested-at",
     "lastAppliedRevision",
