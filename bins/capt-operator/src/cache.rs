@@ -91,7 +91,8 @@ impl Cache {
 
     /// Takes over the answer to a write of ours, so that the next pass sees it at once.
     pub fn answered(&self, request: &Request, answer: Value) -> BTreeSet<ObjectKey> {
-        let Some((target, deletes)) = written(request) else { return BTreeSet::new() };
+        let Some(target) = request.written() else { return BTreeSet::new() };
+        let deletes = matches!(request, Request::Delete { .. });
         let mut state = self.state();
         if is_gone(&answer, deletes) {
             // Version 0: the answer does not tell at which version the object went.
@@ -219,19 +220,6 @@ fn quiet(object: &Object) -> Option<Quiet> {
         | Object::Template(_)
         | Object::Apply(_)
         | Object::Malformed(_) => None,
-    }
-}
-
-/// Which object `request` writes, and whether it deletes it.
-fn written(request: &Request) -> Option<(&ObjectKey, bool)> {
-    match request {
-        Request::Create { target, body: _ }
-        | Request::MergePatch { target, body: _ }
-        | Request::JsonPatch { target, operations: _ }
-        | Request::ApplyStatus { target, manager: _, body: _ }
-        | Request::MergeStatus { target, manager: _, body: _ } => Some((target, false)),
-        Request::Delete { target, uid: _, resource_version: _ } => Some((target, true)),
-        Request::Get { target: _ } | Request::List { kind: _, selector: _ } => None,
     }
 }
 

@@ -6,6 +6,7 @@
 use capt_api::foreign::{ForeignCondition, WorkspaceView};
 use capt_reconcile::{
     dependencies::{Graph, Standing},
+    memory::{Kept, Remembered},
     object::{Object, ObjectKey},
     outputs::{self, Progress as Provider},
     world::World,
@@ -85,24 +86,8 @@ const TELLING: [(&str, &str); 6] = [
 /// What the object at `key` of `objects` says; where it is not there, how it stands in `graph`.
 pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
     match objects.peek(key) {
-        Some(Object::CaptCluster(object)) => {
-            let status = object.status.clone().unwrap_or_default();
-            Facts {
-                progress: status.progress,
-                deadlines: status.deadlines,
-                recovery: status.recovery,
-                ..of_provider(status.state, status.conditions)
-            }
-        }
-        Some(Object::ControlPlane(object)) => {
-            let status = object.status.clone().unwrap_or_default();
-            Facts {
-                progress: status.progress,
-                deadlines: status.deadlines,
-                recovery: status.recovery,
-                ..of_provider(status.state, status.conditions)
-            }
-        }
+        Some(Object::CaptCluster(object)) => of_provider(object.status.clone().unwrap_or_default()),
+        Some(Object::ControlPlane(object)) => of_provider(object.status.clone().unwrap_or_default()),
         Some(Object::Apply(object)) => {
             let conditions = object.status.clone().unwrap_or_default().conditions;
             let (word, mood) = if object.metadata.deletion_timestamp.is_some() {
@@ -146,9 +131,18 @@ pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
     }
 }
 
-fn of_provider(state: Option<State>, conditions: Vec<Condition>) -> Facts {
-    let (word, mood) = state.map_or(("New", Mood::Busy), |state| (state.as_str(), mood(state)));
-    Facts { why: why(&conditions), conditions, ..Facts::plain(word, mood) }
+fn of_provider<S: Remembered>(mut status: S) -> Facts {
+    let (word, mood) = status.state().map_or(("New", Mood::Busy), |state| (state.as_str(), mood(state)));
+    let conditions = status.conditions().to_vec();
+    let Kept { deadlines, recovery, progress, health: _, dependencies: _ } = status.kept();
+    Facts {
+        why: why(&conditions),
+        progress: progress.take(),
+        deadlines: std::mem::take(deadlines),
+        recovery: recovery.take(),
+        conditions,
+        ..Facts::plain(word, mood)
+    }
 }
 
 const fn mood(state: State) -> Mood {

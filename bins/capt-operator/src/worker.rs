@@ -8,7 +8,7 @@ use std::{
 };
 
 use capt_reconcile::{
-    executor::{Executor, Outcome, Request, Response, Step},
+    executor::{Executor, Outcome, Response, Step},
     object::ObjectKey,
     pass::{self, Observation},
     plan::{Action, Plan},
@@ -116,17 +116,7 @@ impl Worker {
                 Step::Done(outcome) => return outcome,
                 Step::Send(request) => request,
             };
-            let before = match &request {
-                Request::ApplyStatus { target, manager: _, body: _ } => Some(self.cache.status(target)),
-                // The status of a Cluster is not one of ours.
-                Request::MergeStatus { .. }
-                | Request::Create { .. }
-                | Request::MergePatch { .. }
-                | Request::JsonPatch { .. }
-                | Request::Delete { .. }
-                | Request::Get { .. }
-                | Request::List { .. } => None,
-            };
+            let before = request.applied_status().map(|(target, _)| self.cache.status(target));
             let response = self.requests.send(manager, &request).await;
             if let (Some(before), Response::Object(answer)) = (before, &response) {
                 self.metrics.status_written(plan.object.kind, &before, &answer["status"]);

@@ -8,8 +8,6 @@ use capt_reconcile::{
 use capt_status::State;
 use serde_json::Value;
 
-use crate::simulation::target;
-
 /// A law that was broken, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -127,7 +125,7 @@ fn is_repair(before: &Value, after: &Value) -> bool {
 /// (P15: what is not ours stays; P23: no other Terraform state).
 pub fn of_write(request: &Request, before: &Value, after: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
-    let Some(key) = target(request).filter(|_| request.is_write()) else { return broken };
+    let Some(key) = request.written() else { return broken };
     let mut violated = |law, text: String| broken.push(Violation { law, text });
     match key.kind {
         // Beside core, which these worlds have, the repair of a URL that Go left is all there is.

@@ -19,14 +19,15 @@ const CONTROL_PLANE: Span = Span::from_minutes(11);
 /// How long anything else takes.
 const OTHER: Span = Span::from_seconds(40);
 
+/// The variables that `workspace` hands to its module.
+pub fn variables(workspace: &Value) -> BTreeMap<&str, &str> {
+    let variables = workspace["spec"]["forProvider"]["vars"].as_array().into_iter().flatten();
+    variables.filter_map(|variable| Some((variable["key"].as_str()?, variable["value"].as_str()?))).collect()
+}
+
 /// What an apply of `workspace` would put out.
 pub fn guess(workspace: &Value) -> Outputs {
-    let variables: BTreeMap<&str, &str> = workspace["spec"]["forProvider"]["vars"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|variable| Some((variable["key"].as_str()?, variable["value"].as_str()?)))
-        .collect();
+    let variables = variables(workspace);
     let module = workspace["spec"]["forProvider"]["module"].as_str().unwrap_or_default();
     let name = workspace["metadata"]["name"].as_str().unwrap_or_default();
     let cluster = variables.get("cluster_name").copied().unwrap_or(name);

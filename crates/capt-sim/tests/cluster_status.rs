@@ -42,15 +42,7 @@ fn run_without_core(simulation: &mut Simulation) {
 }
 
 fn writes_to_clusters(simulation: &Simulation) -> Vec<&Request> {
-    let is_of_cluster = |request: &&Request| match request {
-        Request::Create { target, .. }
-        | Request::MergePatch { target, .. }
-        | Request::JsonPatch { target, .. }
-        | Request::ApplyStatus { target, .. }
-        | Request::MergeStatus { target, .. }
-        | Request::Delete { target, .. } => target.kind == Kind::Cluster,
-        Request::Get { .. } | Request::List { .. } => false,
-    };
+    let is_of_cluster = |request: &&Request| request.written().is_some_and(|target| target.kind == Kind::Cluster);
     simulation.writes().filter(is_of_cluster).collect()
 }
 

@@ -55,16 +55,8 @@ fn created_with(terraform: impl Fn(&Value) -> Outputs + 'static) -> Simulation {
 
 /// Statuses of `kind` that were written since `before`.
 fn statuses(simulation: &Simulation, kind: Kind, before: usize) -> Vec<Value> {
-    let status = |request: &Request| match request {
-        Request::ApplyStatus { target, manager: _, body } if target.kind == kind => Some(body["status"].clone()),
-        Request::ApplyStatus { .. }
-        | Request::MergeStatus { .. }
-        | Request::Create { .. }
-        | Request::MergePatch { .. }
-        | Request::JsonPatch { .. }
-        | Request::Delete { .. }
-        | Request::Get { .. }
-        | Request::List { .. } => None,
+    let status = |request: &Request| {
+        request.applied_status().filter(|(target, _)| target.kind == kind).map(|(_, status)| status.clone())
     };
     simulation.requests[before..].iter().filter_map(|(request, _)| status(request)).collect()
 }

@@ -213,15 +213,8 @@ fn two_namespaces_with_equal_names_do_not_share_a_workspace() {
     assert_eq!(condition(&apply["status"], "Synced")["reason"], "NameCollision");
     let infrastructure = simulation.api.get(&ObjectKey::new(Kind::CaptCluster, "other", "demo")).unwrap();
     assert_eq!(condition(&infrastructure["status"], "VPCFailed")["reason"], "NameCollision");
-    let touched = simulation.requests[before..].iter().any(|(request, _)| match request {
-        Request::Create { target, .. }
-        | Request::MergePatch { target, .. }
-        | Request::JsonPatch { target, .. }
-        | Request::ApplyStatus { target, .. }
-        | Request::MergeStatus { target, .. }
-        | Request::Delete { target, .. } => target.kind == Kind::Workspace(WorkspaceApi::Cluster),
-        Request::Get { .. } | Request::List { .. } => false,
-    });
+    let is_workspace = |target: &ObjectKey| target.kind == Kind::Workspace(WorkspaceApi::Cluster);
+    let touched = simulation.requests[before..].iter().any(|(request, _)| request.written().is_some_and(is_workspace));
     assert!(!touched, "the other one's Workspace is left alone");
     assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
     simulation.api.delete(&ObjectKey::new(Kind::Cluster, "other", "demo"), None);

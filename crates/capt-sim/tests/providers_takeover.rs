@@ -31,15 +31,7 @@ fn eks_hangs(workspace: &Value) -> Outputs {
 
 /// Writes to a Cluster since `before`.
 fn cluster_writes(simulation: &Simulation, before: usize) -> Vec<Request> {
-    let of_cluster = |request: &Request| match request {
-        Request::MergePatch { target, body: _ }
-        | Request::JsonPatch { target, operations: _ }
-        | Request::ApplyStatus { target, manager: _, body: _ }
-        | Request::MergeStatus { target, manager: _, body: _ }
-        | Request::Create { target, body: _ }
-        | Request::Delete { target, uid: _, resource_version: _ } => target.kind == Kind::Cluster,
-        Request::Get { .. } | Request::List { .. } => false,
-    };
+    let of_cluster = |request: &Request| request.written().is_some_and(|target| target.kind == Kind::Cluster);
     simulation.requests[before..].iter().map(|(request, _)| request.clone()).filter(of_cluster).collect()
 }
 

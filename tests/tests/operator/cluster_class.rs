@@ -5,7 +5,7 @@ use std::fs;
 use capt_tests::{history::Kind, root};
 use serde_json::json;
 
-use crate::place::{DELETION, Place, SOON};
+use crate::place::{Place, SOON};
 
 #[tokio::test]
 #[ignore = "needs the real stack: just test-stack"]
@@ -72,12 +72,6 @@ async fn a_cluster_of_a_class_gets_ready_under_generated_names_and_goes_again() 
         place.stack.age_workspace(None, &workspace).await.unwrap();
     }
     place.delete("classy").await;
-    place
-        .until("the end of the cluster", DELETION, |place| match place.latest(Kind::Cluster, "classy") {
-            None => Ok(()),
-            Some(cluster) => Err(cluster.field("/status/conditions").to_string()),
-        })
-        .await;
     place.gone("classy").await;
     place.assert_rights_suffice();
 }

@@ -37,24 +37,14 @@ const SHORT: [(&str, Kind); 5] = [
 impl Named {
     /// From `KIND/NAME` or `KIND/NAMESPACE/NAME`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let (kind, namespace, name) = match parts[..] {
-            [kind, name] => (kind, None, name),
-            [kind, namespace, name] => (kind, Some(namespace), name),
-            _ => return Err("write it as KIND/NAMESPACE/NAME or KIND/NAME".to_owned()),
-        };
-        if name.is_empty() || namespace == Some("") {
-            return Err("namespace and name must not be empty".to_owned());
-        }
+        let (kind, namespace, name) = parts(text)?;
         let kind = kind.to_ascii_lowercase();
         let short = SHORT.into_iter().find(|(short, _)| *short == kind).map(|(_, kind)| kind);
         let is_it =
             |known: &Kind| short == Some(*known) || known.name().eq_ignore_ascii_case(&kind) || known.plural() == kind;
         let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_it).collect();
         if kinds.is_empty() {
-            let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
-            kinds.dedup();
-            return Err(format!("a pass reads no `{kind}`; it reads {}", kinds.join(", ")));
+            return Err(no_kind(&kind));
         }
         Ok(Self { kinds, namespace: namespace.map(str::to_owned), name: name.to_owned() })
     }
@@ -142,7 +132,8 @@ pub(super) fn log_level(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-pub(super) fn object(text: &str) -> Result<ObjectKey, String> {
+/// Kind, namespace if there is one, and name of `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+fn parts(text: &str) -> Result<(&str, Option<&str>, &str), String> {
     let parts: Vec<&str> = text.split('/').collect();
     let (kind, namespace, name) = match parts[..] {
         [kind, name] => (kind, None, name),
@@ -152,6 +143,17 @@ pub(super) fn object(text: &str) -> Result<ObjectKey, String> {
     if name.is_empty() || namespace == Some("") {
         return Err("namespace and name must not be empty".to_owned());
     }
+    Ok((kind, namespace, name))
+}
+
+fn no_kind(kind: &str) -> String {
+    let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+    kinds.dedup();
+    format!("a pass reads no `{kind}`; it reads {}", kinds.join(", "))
+}
+
+pub(super) fn object(text: &str) -> Result<ObjectKey, String> {
+    let (kind, namespace, name) = parts(text)?;
     // Both Workspaces have one name; whether a namespace is given tells them apart.
     let found = Kind::ALL.into_iter().find(|known| {
         known.name().eq_ignore_ascii_case(kind)
@@ -165,11 +167,7 @@ pub(super) fn object(text: &str) -> Result<ObjectKey, String> {
                 | Kind::Secret => true,
             }
     });
-    let kind = found.ok_or_else(|| {
-        let mut kinds: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
-        kinds.dedup();
-        format!("a pass reads no `{kind}`; it reads {}", kinds.join(", "))
-    })?;
+    let kind = found.ok_or_else(|| no_kind(kind))?;
     Ok(ObjectKey::new(kind, namespace.unwrap_or("default"), name))
 }
 

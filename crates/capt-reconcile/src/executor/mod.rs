@@ -90,6 +90,39 @@ impl Request {
             Self::Get { .. } | Self::List { .. } => false,
         }
     }
+
+    /// The object that the request is about; a list is about none in particular.
+    pub const fn target(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Create { target, .. }
+            | Self::MergePatch { target, .. }
+            | Self::JsonPatch { target, .. }
+            | Self::ApplyStatus { target, .. }
+            | Self::MergeStatus { target, .. }
+            | Self::Delete { target, .. }
+            | Self::Get { target } => Some(target),
+            Self::List { .. } => None,
+        }
+    }
+
+    /// The object that the request changes.
+    pub fn written(&self) -> Option<&ObjectKey> {
+        self.target().filter(|_| self.is_write())
+    }
+
+    /// The status that the request applies, and to which object of ours; the status of a Cluster is not one of these.
+    pub fn applied_status(&self) -> Option<(&ObjectKey, &Value)> {
+        match self {
+            Self::ApplyStatus { target, manager: _, body } => Some((target, &body["status"])),
+            Self::MergeStatus { .. }
+            | Self::Create { .. }
+            | Self::MergePatch { .. }
+            | Self::JsonPatch { .. }
+            | Self::Delete { .. }
+            | Self::Get { .. }
+            | Self::List { .. } => None,
+        }
+    }
 }
 
 /// What came back.

@@ -1,3 +1,5 @@
+//! What a scenario's text becomes, and what is wrong with one that is not taken.
+
 use serde_json::json;
 
 use super::*;

@@ -11,7 +11,7 @@ use capt_status::Time;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Api, api::Change, simulation::target};
+use crate::{Api, api::Change};
 
 /// A write of CAPT.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Write {
             Response::Refused(refusal) => Some(format!("{} {}", refusal.code, refusal.reason)),
             Response::Object(_) | Response::Items(_) | Response::NoAnswer(_) => None,
         };
-        Self { at, verb: verb(request), object: target(request).cloned(), refused }
+        Self { at, verb: verb(request), object: request.target().cloned(), refused }
     }
 }
 

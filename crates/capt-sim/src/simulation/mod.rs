@@ -482,7 +482,7 @@ impl Simulation {
 
     /// The answer to an own write goes into the cache at once, and starts the passes that it concerns.
     fn learn(&mut self, request: &Request, response: &Response) {
-        let (true, Some(target), Response::Object(object)) = (request.is_write(), target(request), response) else {
+        let (Some(target), Response::Object(object)) = (request.written(), response) else {
             return;
         };
         if self.api.get(target).is_none() {
@@ -499,7 +499,7 @@ impl Simulation {
     }
 
     fn respond(&mut self, request: &Request) -> Response {
-        let before = target(request).filter(|_| request.is_write()).and_then(|target| self.api.get(target)).cloned();
+        let before = request.written().and_then(|target| self.api.get(target)).cloned();
         let response = self.api.respond(request);
         self.hooks.answered(request, before.as_ref(), &response, self.api.now);
         response
@@ -520,20 +520,6 @@ fn take_over(world: &mut World, readers: &Readers, change: &Change, due: &mut BT
     readers.concerned(key, due);
     if KINDS.contains(&key.kind) {
         due.insert(key.clone());
-    }
-}
-
-/// What a request is about; lists are about nothing in particular.
-pub const fn target(request: &Request) -> Option<&ObjectKey> {
-    match request {
-        Request::Create { target, .. }
-        | Request::MergePatch { target, .. }
-        | Request::JsonPatch { target, .. }
-        | Request::ApplyStatus { target, .. }
-        | Request::MergeStatus { target, .. }
-        | Request::Delete { target, .. }
-        | Request::Get { target } => Some(target),
-        Request::List { .. } => None,
     }
 }
 

@@ -121,16 +121,8 @@ pub(crate) const fn minutes(minutes: i64) -> Span {
 
 /// Statuses of `target` that were written since `before` requests had been made.
 pub(crate) fn statuses(simulation: &Simulation, target: &ObjectKey, before: usize) -> Vec<Value> {
-    let status = |request: &Request| match request {
-        Request::ApplyStatus { target: found, manager: _, body } if found == target => Some(body["status"].clone()),
-        Request::ApplyStatus { .. }
-        | Request::MergeStatus { .. }
-        | Request::Create { .. }
-        | Request::MergePatch { .. }
-        | Request::JsonPatch { .. }
-        | Request::Delete { .. }
-        | Request::Get { .. }
-        | Request::List { .. } => None,
+    let status = |request: &Request| {
+        request.applied_status().filter(|(found, _)| *found == target).map(|(_, status)| status.clone())
     };
     simulation.requests[before..].iter().filter_map(|(request, _)| status(request)).collect()
 }

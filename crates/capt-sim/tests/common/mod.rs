@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part of it
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
@@ -19,12 +19,7 @@ pub const CA: &str = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE---
 
 /// What Terraform puts out for the examples' templates.
 pub fn terraform(workspace: &Value) -> Outputs {
-    let variables: BTreeMap<&str, &str> = workspace["spec"]["forProvider"]["vars"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|variable| Some((variable["key"].as_str()?, variable["value"].as_str()?)))
-        .collect();
+    let variables = capt_sim::terraform::variables(workspace);
     let mut outputs = Outputs::default();
     let module = workspace["spec"]["forProvider"]["module"].as_str().unwrap_or_default();
     if module.contains("output \"vpc_id\"") {
