@@ -41,9 +41,11 @@ pub enum Error {
         /// What the operating system says.
         source: io::Error,
     },
-    /// `capt-operator crds` ended with an error.
-    #[error("`capt-operator crds` ended with {status}: {stderr}")]
-    Crds {
+    /// A command that prints something ended with an error.
+    #[error("`capt-operator {what}` ended with {status}: {stderr}")]
+    Printing {
+        /// Its arguments.
+        what: String,
         /// Its exit status.
         status: ExitStatus,
         /// What it said.
@@ -69,15 +71,37 @@ pub fn program() -> Result<PathBuf, Error> {
 /// What an administrator installs before the operator runs, as YAML: the CRDs that the program
 /// prints, and the role of `deploy/rbac`, given to the user [`USER`] instead of a service account.
 pub fn manifests() -> Result<String, Error> {
-    let output = Command::new(program()?).arg("crds").output().map_err(cannot("run capt-operator"))?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(Error::Crds { status: output.status, stderr });
-    }
+    let crds = printed(&["crds"])?;
     let role = root().join("deploy/rbac/role.yaml");
     let role = fs::read_to_string(&role).map_err(cannot(format!("read {}", role.display())))?;
-    let crds = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok([crds, role, binding(USER), binding(SECOND_USER)].join("\n---\n"))
+}
+
+/// As [`manifests`], with the roles of an operator of the namespaces `watched` and no others; `namespaces` are made.
+pub fn limited_manifests(namespaces: &[&str], watched: &[&str]) -> Result<String, Error> {
+    let mut documents: Vec<String> = [namespaces, &[LEASE_NAMESPACE]]
+        .concat()
+        .into_iter()
+        .map(|name| format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n"))
+        .collect();
+    documents.push(printed(&["crds"])?);
+    let roles = printed(&["rbac", &format!("--namespace={}", watched.join(","))])?;
+    let (account, user) = (
+        format!("- kind: ServiceAccount\n  name: {ROLE}\n  namespace: {LEASE_NAMESPACE}\n"),
+        format!("- {{apiGroup: rbac.authorization.k8s.io, kind: User, name: {USER}}}\n"),
+    );
+    documents.push(roles.replace(&account, &user));
+    Ok(documents.join("---\n"))
+}
+
+/// What the program prints.
+fn printed(arguments: &[&str]) -> Result<String, Error> {
+    let output = Command::new(program()?).args(arguments).output().map_err(cannot("run capt-operator"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(Error::Printing { what: arguments.join(" "), status: output.status, stderr })
 }
 
 fn binding(user: &str) -> String {

@@ -6,7 +6,7 @@
 //! waits or does I/O.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -16,12 +16,13 @@ use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
     ownership::{self, Orphan},
     pass::{self, Observation, Settings},
-    world::{Coverage, View, World},
+    world::{Coverage, Read, View, World},
 };
 use serde_json::Value;
 
 use crate::{
     keep::{self, Kept},
+    scope::Scope,
     triggers::Triggers,
 };
 
@@ -30,27 +31,53 @@ use crate::{
 pub struct Cache {
     state: Mutex<State>,
     settings: Settings,
+    scope: Scope,
+}
+
+/// What a pass finds when it looks.
+#[derive(Debug)]
+pub enum Look {
+    /// Another operator has passes for the object. An event on what that depends on starts another look.
+    OutOfScope,
+    /// The object is ours.
+    InScope {
+        /// What its pass depends on.
+        observation: Observation,
+        /// What the pass read in namespaces that are not watched, unless an earlier pass of it did.
+        unwatched: BTreeSet<ObjectKey>,
+    },
 }
 
 #[derive(Debug)]
 struct State {
     world: World,
     triggers: Triggers,
-    /// Kinds whose first list has not arrived. Until there are none no pass starts.
-    incomplete: BTreeSet<Kind>,
+    /// Kinds and namespaces (absent for all) whose first list has not arrived. Until there are none no
+    /// pass starts.
+    incomplete: BTreeSet<(Kind, Option<String>)>,
+    /// What each pass read in namespaces that are not watched.
+    unwatched: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 impl Cache {
-    /// A cache that waits for the first list of each kind in `served`. A kind that is not served
-    /// has no objects, for certain.
-    pub fn new(served: BTreeSet<Kind>, settings: Settings) -> Self {
+    /// A cache that waits for the first list of each kind in `served`, in each namespace of `scope`. A
+    /// kind that is not served has no objects, for certain.
+    pub fn new(served: &BTreeSet<Kind>, settings: Settings, scope: Scope) -> Self {
         let mut world = World::default();
+        scope.limit(&mut world);
         for kind in Kind::ALL {
             if !served.contains(&kind) {
                 world.set_coverage(kind, Coverage::Live);
             }
         }
-        Self { state: Mutex::new(State { world, triggers: Triggers::default(), incomplete: served }), settings }
+        let incomplete = served.iter().flat_map(|kind| scope.places(*kind).into_iter().map(|place| (*kind, place)));
+        let state = State {
+            world,
+            triggers: Triggers::default(),
+            incomplete: incomplete.collect(),
+            unwatched: BTreeMap::new(),
+        };
+        Self { state: Mutex::new(state), settings, scope }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -75,13 +102,15 @@ impl Cache {
         if known { state.concerned(key) } else { BTreeSet::new() }
     }
 
-    /// A list of `kind` is complete; `listed` are all its objects. The last first list makes passes
-    /// possible and concerns every object that has passes.
-    pub fn listed(&self, kind: Kind, listed: &BTreeSet<ObjectKey>) -> BTreeSet<ObjectKey> {
+    /// A list of `kind` in a namespace, or in all, is complete; `listed` are all its objects. The last
+    /// first list makes passes possible and concerns every object that has passes.
+    pub fn listed(&self, kind: Kind, namespace: Option<&str>, listed: &BTreeSet<ObjectKey>) -> BTreeSet<ObjectKey> {
         let mut state = self.state();
-        let gone = state.world.relisted(kind, listed);
-        if state.incomplete.remove(&kind) {
-            state.world.set_coverage(kind, Coverage::Cached);
+        let gone = state.world.relisted(kind, namespace, listed);
+        if state.incomplete.remove(&(kind, namespace.map(str::to_owned))) {
+            if !state.incomplete.iter().any(|(other, _)| *other == kind) {
+                state.world.set_coverage(kind, Coverage::Cached);
+            }
             if state.incomplete.is_empty() {
                 return pass::KINDS.into_iter().flat_map(|kind| state.world.keys(kind)).cloned().collect();
             }
@@ -108,17 +137,35 @@ impl Cache {
         state.concerned(target)
     }
 
-    /// What a pass over the object at `key` depends on; from now on events on it concern this pass.
-    pub fn observe(&self, key: &ObjectKey) -> Observation {
-        let mut state = self.state();
+    /// What a pass over the object at `key` depends on, whose it is included; from now on events on it
+    /// concern this pass.
+    pub fn observe(&self, key: &ObjectKey) -> Look {
+        let mut guard = self.state();
+        let state = &mut *guard;
         let view = View::new(&state.world);
+        if !self.scope.holds(&view, key) {
+            state.triggers.replace(key, view.into_reads());
+            state.unwatched.remove(key);
+            return Look::OutOfScope;
+        }
         let observation = pass::observe(&view, key, self.settings);
         let reads = view.into_reads();
+        let elsewhere = reads.iter().filter_map(|read| match read {
+            Read::Object(target) if !state.world.covers(target) => Some(target.clone()),
+            Read::Object(_) | Read::List(_, _) => None,
+        });
+        let mut unwatched: BTreeSet<ObjectKey> = elsewhere.collect();
+        let known = if unwatched.is_empty() {
+            state.unwatched.remove(key)
+        } else {
+            state.unwatched.insert(key.clone(), unwatched.clone())
+        };
+        unwatched.retain(|target| known.as_ref().is_none_or(|known| !known.contains(target)));
         match &observation {
             Observation::Gone => state.triggers.forget(key),
             Observation::Malformed(_) | Observation::Complete(_) => state.triggers.replace(key, reads),
         }
-        observation
+        Look::InScope { observation, unwatched }
     }
 
     /// Workspaces whose apply is gone; `None` as long as not everything is known. Records no reads.
@@ -131,9 +178,10 @@ impl Cache {
         self.state().incomplete.is_empty()
     }
 
-    /// Lets `look` look at everything that is known; nothing changes meanwhile, so it must be short.
-    pub fn inspect(&self, look: impl FnOnce(&World)) {
-        look(&self.state().world);
+    /// Lets `look` look at everything that is known, and at what of it has passes here; nothing changes
+    /// meanwhile, so it must be short.
+    pub fn inspect(&self, look: impl FnOnce(&World, &Scope)) {
+        look(&self.state().world, &self.scope);
     }
 
     /// The status of an object that has passes, as it is known; null if there is none.
@@ -260,16 +308,23 @@ mod tests {
 
     /// Everything is served and listed; there is one apply, observed once.
     fn cache() -> Cache {
-        let cache = Cache::new(BTreeSet::from(Kind::ALL), Settings::default());
+        let cache = Cache::new(&BTreeSet::from(Kind::ALL), Settings::default(), Scope::default());
         assert_eq!(cache.applied(an_apply("a", 5)), BTreeSet::new(), "no pass before all lists are complete");
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
             let listed = if kind == Kind::Apply { BTreeSet::from([apply("a")]) } else { BTreeSet::new() };
-            let woken = cache.listed(kind, &listed);
+            let woken = cache.listed(kind, None, &listed);
             let last = index + 1 == Kind::ALL.len();
             assert_eq!(woken, if last { listed_all() } else { BTreeSet::new() }, "{kind:?}");
         }
-        assert!(matches!(cache.observe(&apply("a")), Observation::Complete(_)));
+        assert!(matches!(observed(&cache, "a"), Some(Observation::Complete(_))));
         cache
+    }
+
+    fn observed(cache: &Cache, name: &str) -> Option<Observation> {
+        match cache.observe(&apply(name)) {
+            Look::OutOfScope => None,
+            Look::InScope { observation, unwatched: _ } => Some(observation),
+        }
     }
 
     fn listed_all() -> BTreeSet<ObjectKey> {
@@ -293,8 +348,8 @@ mod tests {
     #[test]
     fn an_object_that_a_new_list_lacks_is_an_event() {
         let cache = cache();
-        assert_eq!(cache.listed(Kind::Apply, &BTreeSet::new()), listed_all());
-        assert!(matches!(cache.observe(&apply("a")), Observation::Gone));
+        assert_eq!(cache.listed(Kind::Apply, None, &BTreeSet::new()), listed_all());
+        assert!(matches!(observed(&cache, "a"), Some(Observation::Gone)));
     }
 
     #[test]
@@ -320,7 +375,7 @@ mod tests {
         {
             let cache = cache();
             assert_eq!(cache.answered(&request, answer), listed_all());
-            assert!(matches!(cache.observe(&apply("a")), Observation::Gone));
+            assert!(matches!(observed(&cache, "a"), Some(Observation::Gone)));
         }
     }
 
@@ -340,8 +395,80 @@ mod tests {
 
     #[test]
     fn an_api_that_is_not_served_has_no_objects_and_delays_nothing() {
-        let cache = Cache::new(BTreeSet::from([Kind::Apply]), Settings::default());
+        let cache = Cache::new(&BTreeSet::from([Kind::Apply]), Settings::default(), Scope::default());
         cache.applied(an_apply("a", 5));
-        assert_eq!(cache.listed(Kind::Apply, &listed_all()), listed_all());
+        assert_eq!(cache.listed(Kind::Apply, None, &listed_all()), listed_all());
+    }
+
+    /// As [`cache()`] within `scope`, with `objects`; returns what the last list woke as well.
+    fn limited(scope: &Scope, objects: Vec<Kept>) -> (Cache, BTreeSet<ObjectKey>) {
+        let cache = Cache::new(&BTreeSet::from(Kind::ALL), Settings::default(), scope.clone());
+        let keys: BTreeSet<ObjectKey> = objects.iter().map(|kept| kept.key.clone()).collect();
+        for kept in objects {
+            cache.applied(kept);
+        }
+        let mut woken = BTreeSet::new();
+        for kind in Kind::ALL {
+            for place in scope.places(kind) {
+                woken = cache.listed(kind, place.as_deref(), &keys);
+            }
+        }
+        (cache, woken)
+    }
+
+    #[test]
+    fn what_is_referred_to_in_a_namespace_that_is_not_watched_is_told_once_and_is_not_absent() {
+        let scope = Scope { namespaces: BTreeSet::from(["ns".to_owned()]), ..Scope::default() };
+        let rest = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+            "spec": {"templateRef": {"name": "template", "namespace": "shared"},
+                "waitForSecrets": [{"name": "s", "namespace": "elsewhere"}]},
+        });
+        let (cache, woken) = limited(&scope, vec![object(Kind::Apply, "a", 5, rest)]);
+        assert_eq!(woken, listed_all());
+        let told = |cache: &Cache| match cache.observe(&apply("a")) {
+            Look::InScope { observation: Observation::Complete(_), unwatched } => unwatched,
+            other => panic!("{other:?}"),
+        };
+        // The template is not: templates are read everywhere.
+        assert_eq!(told(&cache), BTreeSet::from([ObjectKey::new(Kind::Secret, "elsewhere", "s")]));
+        assert_eq!(told(&cache), BTreeSet::new(), "once");
+    }
+
+    #[test]
+    fn a_list_of_one_namespace_takes_nothing_away_from_another() {
+        let scope = Scope { namespaces: BTreeSet::from(["ns".to_owned(), "other".to_owned()]), ..Scope::default() };
+        let captcluster = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "CAPTCluster",
+            "spec": {"region": "eu-west-1"}});
+        let (cache, _) = limited(&scope, vec![object(Kind::CaptCluster, "c", 5, captcluster)]);
+        let key = ObjectKey::new(Kind::CaptCluster, "ns", "c");
+        assert_eq!(cache.listed(Kind::CaptCluster, Some("other"), &BTreeSet::new()), BTreeSet::new());
+        let complete = |look| matches!(look, Look::InScope { observation: Observation::Complete(_), unwatched: _ });
+        assert!(complete(cache.observe(&key)));
+        assert_eq!(cache.listed(Kind::CaptCluster, Some("ns"), &BTreeSet::new()), BTreeSet::from([key]));
+    }
+
+    #[test]
+    fn an_object_comes_into_scope_when_its_owner_is_labelled_and_leaves_it_again() {
+        let scope = Scope { filter: Some("blue".to_owned()), ..Scope::default() };
+        let owner = |version: u64, label: &str| {
+            let mut kept = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "CAPTCluster",
+                "spec": {"region": "eu-west-1"}, "metadata": {"labels": {"cluster.x-k8s.io/watch-filter": label}}});
+            kept["metadata"]["uid"] = json!("uid-c");
+            object(Kind::CaptCluster, "c", version, kept)
+        };
+        let child = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+            "spec": {"templateRef": {"name": "template"}},
+            "metadata": {"ownerReferences": [{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                "kind": "CAPTCluster", "name": "c", "uid": "uid-c", "controller": true}]},
+        });
+        let (cache, _) = limited(&scope, vec![object(Kind::Apply, "a", 5, child), owner(6, "green")]);
+        assert!(observed(&cache, "a").is_none(), "another operator's");
+        let woken = cache.applied(owner(7, "blue"));
+        assert!(woken.contains(&apply("a")), "its owner decides: {woken:?}");
+        assert!(matches!(observed(&cache, "a"), Some(Observation::Complete(_))));
+        assert!(cache.applied(owner(8, "green")).contains(&apply("a")));
+        assert!(observed(&cache, "a").is_none());
     }
 }

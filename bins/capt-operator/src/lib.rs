@@ -39,6 +39,7 @@ pub mod run;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 pub mod scheduler;
+pub mod scope;
 pub mod serve;
 pub mod served_changes;
 #[cfg(feature = "sandbox")]
@@ -159,7 +160,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         Command::Explain(args) => explain::command(&args, io).map_err(Error::from),
         Command::Reasons(args) => reasons_command::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
-        Command::Rbac => print(io, &rbac::all()).map(|()| OK),
+        Command::Rbac(args) => print(io, &rbac::all(&args.namespaces)).map(|()| OK),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
         #[cfg(feature = "sandbox")]
         Command::Sandbox(args) => sandbox::command(&args, io).map(|()| OK).map_err(Error::from),

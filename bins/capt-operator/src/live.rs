@@ -127,19 +127,19 @@ impl Reader {
             world.set_coverage(kind, Coverage::Live);
         }
         for (kind, version) in self.served.kinds().filter(|(kind, _)| *kind != Kind::Secret) {
-            // Templates of other namespaces are referred to.
+            // Templates of other namespaces are referred to, and a Workspace may be claimed from any.
             let everywhere = match kind {
-                Kind::Template => self.list(kind, version, None).await?,
-                Kind::Cluster
-                | Kind::CaptCluster
-                | Kind::CaptControlPlane
-                | Kind::Apply
-                | Kind::Workspace(_)
-                | Kind::Secret => Listed::Forbidden,
+                Kind::Template | Kind::Apply | Kind::Workspace(_) => self.list(kind, version, None).await?,
+                Kind::Cluster | Kind::CaptCluster | Kind::CaptControlPlane | Kind::Secret => Listed::Forbidden,
             };
             let listed = match everywhere {
                 Listed::All(objects) => Listed::All(objects),
-                Listed::Forbidden => self.list(kind, version, self.namespace.as_deref()).await?,
+                Listed::Forbidden => {
+                    if let Some(namespace) = &self.namespace {
+                        world.limit(kind, BTreeSet::from([namespace.clone()]));
+                    }
+                    self.list(kind, version, self.namespace.as_deref()).await?
+                }
             };
             match listed {
                 Listed::All(objects) => {

@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_mins(1);
 
 /// Tells each orphan once by an event on the Workspace. Runs until it is dropped.
 ///
-/// Only for an operator that sees all namespaces: to any other, the Workspaces of the rest look like orphans.
+/// Of several operators with a scope each, one is enough.
 pub async fn tell(cache: Arc<Cache>, events: Events) {
     let mut told = BTreeSet::new();
     loop {

@@ -29,6 +29,15 @@ pub enum Need {
     Lease,
 }
 
+/// Where an operator of some namespaces needs a rule; one of all namespaces needs each everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// In each of its namespaces.
+    Namespaces,
+    /// Everywhere.
+    Everywhere,
+}
+
 /// Some verbs on some resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
@@ -36,6 +45,8 @@ pub struct Rule {
     pub why: &'static str,
     /// What for.
     pub need: Need,
+    /// Where.
+    pub reach: Reach,
     /// API groups, empty for core.
     pub groups: &'static [&'static str],
     /// Plural names, with subresource.
@@ -50,11 +61,25 @@ const fn rule(
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
 ) -> Rule {
-    Rule { why, need: Need::Passes, groups, resources, verbs }
+    Rule { why, need: Need::Passes, reach: Reach::Namespaces, groups, resources, verbs }
 }
 
+impl Rule {
+    const fn everywhere(self) -> Self {
+        let Self { why, need, reach: _, groups, resources, verbs } = self;
+        Self { why, need, reach: Reach::Everywhere, groups, resources, verbs }
+    }
+}
+
+/// What an operator of some namespaces reads in all of them: a cluster-scoped Workspace may be claimed from any, and
+/// not to know that could mean to take or destroy what is somebody else's.
+pub const READ_EVERYWHERE: [Rule; 2] = [
+    rule("Any of them may claim a Workspace.", INFRASTRUCTURE, &["workspacetemplateapplies"], READ).everywhere(),
+    rule("Whether one of ours is left is asked everywhere.", &["tf.m.upbound.io"], &["workspaces"], READ).everywhere(),
+];
+
 /// Everything.
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 18] = [
     rule(
         "Provider objects: users create and delete them; finalizers, endpoint and names are patched.",
         INFRASTRUCTURE,
@@ -62,7 +87,7 @@ pub const RULES: [Rule; 17] = [
         READ_PATCH,
     ),
     rule("The same for control planes.", CONTROL_PLANE, &["captcontrolplanes"], READ_PATCH),
-    rule("Templates are the users'.", INFRASTRUCTURE, &["workspacetemplates"], READ),
+    rule("Templates are the users'.", INFRASTRUCTURE, &["workspacetemplates"], READ).everywhere(),
     rule(
         "Applies are made for the VPC, the control plane and the kubeconfig.",
         INFRASTRUCTURE,
@@ -90,7 +115,8 @@ pub const RULES: [Rule; 17] = [
         &["clusters/status"],
         &["patch"],
     ),
-    rule("Workspaces of both APIs.", &["tf.upbound.io", "tf.m.upbound.io"], &["workspaces"], ALL),
+    rule("Workspaces of both APIs: those without a namespace.", &["tf.upbound.io"], &["workspaces"], ALL).everywhere(),
+    rule("And those in one.", &["tf.m.upbound.io"], &["workspaces"], ALL),
     rule(
         "Outputs are read from connection Secrets; CA and kubeconfig Secrets are written. The garbage collector deletes them.",
         &[""],
@@ -103,10 +129,12 @@ pub const RULES: [Rule; 17] = [
         &["apiextensions.k8s.io"],
         &["customresourcedefinitions"],
         READ,
-    ),
+    )
+    .everywhere(),
     Rule {
         why: "One of several replicas writes.",
         need: Need::Lease,
+        reach: Reach::Namespaces,
         groups: &["coordination.k8s.io"],
         resources: &["leases"],
         verbs: &["get", "list", "watch", "create", "patch"],
@@ -114,6 +142,7 @@ pub const RULES: [Rule; 17] = [
     Rule {
         why: "Who reads the metrics.",
         need: Need::Metrics,
+        reach: Reach::Everywhere,
         groups: &["authentication.k8s.io"],
         resources: &["tokenreviews"],
         verbs: &["create"],
@@ -121,26 +150,59 @@ pub const RULES: [Rule; 17] = [
     Rule {
         why: "Whether they may.",
         need: Need::Metrics,
+        reach: Reach::Everywhere,
         groups: &["authorization.k8s.io"],
         resources: &["subjectaccessreviews"],
         verbs: &["create"],
     },
 ];
 
-/// All roles and bindings, as YAML.
-pub fn all() -> String {
-    [role(), role_binding(), lease_role()].join("---\n")
+/// All roles and bindings, as YAML: for an operator of `namespaces`, or of all where there are none.
+pub fn all(namespaces: &[String]) -> String {
+    let mut documents = if namespaces.is_empty() { vec![role()] } else { vec![limited_cluster_role()] };
+    documents.push(role_binding());
+    documents.extend(namespaces.iter().map(|namespace| limited_role(namespace)));
+    documents.push(lease_role());
+    documents.join("---\n")
 }
 
 /// The cluster role, as YAML.
 pub fn role() -> String {
+    cluster_role(
+        "what it reads it watches, what it writes it may write, nothing else.",
+        RULES.iter().filter(|rule| rule.need != Need::Lease),
+    )
+}
+
+/// What an operator of some namespaces may do everywhere, as YAML.
+pub fn limited_cluster_role() -> String {
+    cluster_role(
+        "what an operator of some namespaces may do outside of them.",
+        RULES.iter().chain(&READ_EVERYWHERE).filter(|rule| rule.need != Need::Lease && rule.reach == Reach::Everywhere),
+    )
+}
+
+fn cluster_role<'a>(what: &str, rules: impl Iterator<Item = &'a Rule>) -> String {
     let mut text = format!(
-        "# Generated by `capt-operator rbac`: what it reads it watches, what it writes it may write, nothing else.\n\
+        "# Generated by `capt-operator rbac`: {what}\n\
          apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {ROLE}\nrules:\n"
     );
-    for rule in RULES.iter().filter(|rule| rule.need != Need::Lease) {
+    rules.for_each(|rule| write_rule(&mut text, rule));
+    text
+}
+
+/// What an operator of some namespaces may do in `namespace`, one of them, and the binding, as YAML.
+pub fn limited_role(namespace: &str) -> String {
+    let mut text = format!(
+        "# Generated by `capt-operator rbac`: what an operator of some namespaces may do in each of them.\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {ROLE}\n  \
+         namespace: {namespace}\nrules:\n"
+    );
+    for rule in RULES.iter().filter(|rule| rule.need != Need::Lease && rule.reach == Reach::Namespaces) {
         write_rule(&mut text, rule);
     }
+    text.push_str("---\n");
+    text.push_str(&binding("RoleBinding", "Role", ROLE, &format!("  namespace: {namespace}\n")));
     text
 }
 
@@ -177,7 +239,7 @@ fn binding(kind: &str, role_kind: &str, name: &str, namespace: &str) -> String {
 }
 
 fn write_rule(text: &mut String, rule: &Rule) {
-    let Rule { why, need: _, groups, resources, verbs } = rule;
+    let Rule { why, need: _, reach: _, groups, resources, verbs } = rule;
     let list = |items: &[&str]| {
         items.iter().map(|item| if item.is_empty() { "\"\"" } else { item }).collect::<Vec<_>>().join(", ")
     };

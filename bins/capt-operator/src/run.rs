@@ -32,6 +32,7 @@ use crate::{
     orphans,
     requests::Requests,
     scheduler::{self, Waker},
+    scope::{Scope, Shard},
     serve::{self, Diagnostics, access::Access, tls::Tls},
     served_changes,
     startup::{self, Plans},
@@ -76,8 +77,8 @@ pub enum Error {
 /// What [`run`] is told.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Only this namespace.
-    pub namespace: Option<String>,
+    /// Which objects have passes.
+    pub scope: Scope,
     /// API in which new Workspaces are made.
     pub workspace_api: WorkspaceApiChoice,
     /// Who publishes the status of Clusters.
@@ -111,15 +112,20 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
         let metrics = Arc::new(Metrics::new());
         let traffic = Traffic::new(Arc::clone(&metrics));
         let connection = connect(args.kubeconfig, args.context, &traffic).await?;
+        let scope = Scope {
+            namespaces: args.namespaces.into_iter().filter(|name| !name.is_empty()).collect(),
+            filter: args.watch_filter.filter(|value| !value.is_empty()),
+            shard: args.shard,
+        };
         let options = Options {
-            namespace: args.namespace,
+            scope: scope.clone(),
             workspace_api: args.workspace_api,
             cluster_status: args.cluster_status,
             features: args.features,
             concurrency: args.concurrency.get(),
             timeout: args.write_timeout,
             clock: system_clock,
-            lease: lease_options(args.lease, connection.client.default_namespace(), args.write_timeout)?,
+            lease: lease_options(args.lease, scope.shard, connection.client.default_namespace(), args.write_timeout)?,
             pace: 1,
         };
         let watching = Watching { metrics, traffic, servers: args.servers, level: Some(level) };
@@ -182,6 +188,7 @@ impl Watching {
 
 fn lease_options(
     args: LeaseArgs,
+    shard: Option<Shard>,
     own_namespace: &str,
     timeout: Duration,
 ) -> Result<Option<lease::Options>, TermsError> {
@@ -191,6 +198,7 @@ fn lease_options(
     }
     let terms = Terms::new(duration, renew_deadline, retry_period)?;
     let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
+    let name = shard.map_or_else(|| name.clone(), |shard| shard.lease_name(&name));
     Ok(Some(lease::Options { namespace, name, terms, timeout }))
 }
 
@@ -207,7 +215,7 @@ pub async fn run(
     };
     let _servers = watching.serve(&connection.client, &leadership, options.timeout).await?;
     let plans = Plans {
-        namespaces: options.namespace.iter().cloned().collect(),
+        namespaces: options.scope.namespaces.iter().cloned().collect(),
         lease: options.lease.as_ref().map(|lease| lease.namespace.clone()),
         metrics: watching.servers.metrics_address.0.is_some() && !watching.servers.insecure_metrics,
     };
@@ -275,14 +283,14 @@ async fn session(
     }
     tracing::info!(
         address,
-        namespace = options.namespace.as_deref().unwrap_or("(all)"),
+        scope = %options.scope,
         cluster = served.cluster_version(),
         workspaces = settings.workspace_api.group(),
         cluster_status = ?settings.cluster_status,
         cluster_crd = ?settings.cluster_crd,
         "connected"
     );
-    let cache = Arc::new(Cache::new(kinds, settings));
+    let cache = Arc::new(Cache::new(&kinds, settings, options.scope.clone()));
     let waker = Waker::new(options.concurrency);
     watching.traffic.forget_watches();
     watching.metrics.attach(Arc::clone(&cache), waker.clone());
@@ -301,7 +309,7 @@ async fn session(
     watches.spawn(watches::watch_all(
         client.clone(),
         served.clone(),
-        options.namespace.clone(),
+        options.scope.clone(),
         Arc::clone(&cache),
         waker.clone(),
     ));
@@ -317,8 +325,7 @@ async fn session(
         result = &mut ended => return result,
         () = lease::gained(leadership.standing()) => {}
     }
-    // To an operator of one namespace the Workspaces of the rest would look like orphans.
-    if options.namespace.is_none() {
+    if options.scope.tells_orphans() {
         watches.spawn(orphans::tell(cache, worker.events.clone()));
     }
     let mut result = None;

@@ -9,8 +9,8 @@ use crate::{
     causes::chain,
     crd_check,
     discovery::{self, Served, discover},
-    permissions,
-    rbac::{Need, RULES, Rule},
+    permissions::{self, Right},
+    rbac::{Need, READ_EVERYWHERE, RULES, Reach, Rule},
 };
 
 /// Name of the CRD that held another kind in the Go implementation.
@@ -23,8 +23,11 @@ pub enum Error {
     #[error(transparent)]
     Discovery(#[from] discovery::Error),
     /// No answer, or a refusal.
-    #[error("cannot ask the API server what is installed and allowed: {}", chain(.0))]
+    #[error("cannot ask the API server what is installed: {}", chain(.0))]
     Api(#[source] Box<kube::Error>),
+    /// What is allowed is not known.
+    #[error("cannot ask the API server what is allowed: {0}")]
+    Permissions(#[from] permissions::Error),
     /// The CRDs are of another version.
     #[error(
         "the CRDs are older than this program and lack {lacking}: install them with `capt-operator crds | kubectl apply --server-side -f -`"
@@ -34,10 +37,12 @@ pub enum Error {
         lacking: String,
     },
     /// Something is not allowed.
-    #[error("not allowed to {missing}: install the roles with `capt-operator rbac | kubectl apply -f -`")]
+    #[error("not allowed to {missing}: install the roles with `capt-operator rbac{namespaces} | kubectl apply -f -`")]
     Rights {
         /// Verbs and resources.
         missing: String,
+        /// Flags that name our namespaces.
+        namespaces: String,
     },
 }
 
@@ -55,9 +60,11 @@ pub struct Plans {
 /// Checks everything, waiting for each answer no longer than `patience`.
 pub async fn check(client: &Client, plans: &Plans, patience: Duration) -> Result<Served, Error> {
     let served = discover(client, patience).await?;
-    let missing = missing_rights(client, plans, patience).await.map_err(|error| Error::Api(Box::new(error)))?;
+    let missing = permissions::missing(client, rights(plans), patience).await?;
     if !missing.is_empty() {
-        return Err(Error::Rights { missing: missing.join(", ") });
+        let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let namespaces = plans.namespaces.iter().map(|namespace| format!(" --namespace={namespace}"));
+        return Err(Error::Rights { missing: missing.join(", "), namespaces: namespaces.collect() });
     }
     let mut lacking = crd_check::lacking(client, patience).await.map_err(|error| Error::Api(Box::new(error)))?;
     if lacking.remove(REPLACED_CRD).is_some() {
@@ -69,26 +76,27 @@ pub async fn check(client: &Client, plans: &Plans, patience: Duration) -> Result
     if lacking.is_empty() { Ok(served) } else { Err(Error::OldCrds { lacking: list(&lacking) }) }
 }
 
-async fn missing_rights(client: &Client, plans: &Plans, patience: Duration) -> Result<Vec<String>, kube::Error> {
+/// What has to be allowed.
+fn rights(plans: &Plans) -> Vec<Right> {
     let Plans { namespaces, lease, metrics } = plans;
     let needed = |need: Need| RULES.into_iter().filter(move |rule: &Rule| rule.need == need);
-    let mut missing = Vec::new();
-    let everywhere = [None];
-    let places: Vec<Option<&str>> = if namespaces.is_empty() {
-        everywhere.to_vec()
+    let mut all = Vec::new();
+    if namespaces.is_empty() {
+        all.extend(permissions::rights(needed(Need::Passes), None));
     } else {
-        namespaces.iter().map(|it| Some(it.as_str())).collect()
-    };
-    for place in places {
-        missing.extend(permissions::missing(client, needed(Need::Passes), place, patience).await?);
+        let of = |reach: Reach| needed(Need::Passes).filter(move |rule| rule.reach == reach);
+        all.extend(permissions::rights(of(Reach::Everywhere).chain(READ_EVERYWHERE), None));
+        for namespace in namespaces {
+            all.extend(permissions::rights(of(Reach::Namespaces), Some(namespace)));
+        }
     }
     if let Some(namespace) = lease {
-        missing.extend(permissions::missing(client, needed(Need::Lease), Some(namespace), patience).await?);
+        all.extend(permissions::rights(needed(Need::Lease), Some(namespace)));
     }
     if *metrics {
-        missing.extend(permissions::missing(client, needed(Need::Metrics), None, patience).await?);
+        all.extend(permissions::rights(needed(Need::Metrics), None));
     }
-    Ok(missing.iter().map(ToString::to_string).collect())
+    all
 }
 
 fn list(lacking: &BTreeMap<String, Vec<String>>) -> String {

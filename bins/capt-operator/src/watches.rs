@@ -1,4 +1,5 @@
-//! Keeps the cache in step with the API server: one watch for each kind that is served.
+//! Keeps the cache in step with the API server: one watch for each kind that is served, or one in each
+//! namespace.
 //!
 //! A watch that fails is opened again with growing pauses; meanwhile the cache keeps what it has.
 //! Nothing here decides what an event means.
@@ -22,13 +23,18 @@ use crate::{
     discovery::Served,
     keep::{self, Kept},
     scheduler::Waker,
+    scope::Scope,
 };
 
-/// Watches everything that is served, in one namespace or in all. Never returns.
-pub async fn watch_all(client: Client, served: Served, namespace: Option<String>, cache: Arc<Cache>, waker: Waker) {
-    let watches = served.kinds().map(|(kind, version)| {
+/// Watches everything that is served, where `scope` says. Never returns.
+pub async fn watch_all(client: Client, served: Served, scope: Scope, cache: Arc<Cache>, waker: Waker) {
+    let places = served
+        .kinds()
+        .flat_map(|(kind, version)| scope.places(kind).into_iter().map(move |namespace| (kind, version, namespace)));
+    let watches = places.map(|(kind, version, namespace)| {
         let (api, api_version) = api(&client, kind, version, namespace.as_deref());
-        Watch { kind, api_version, cache: Arc::clone(&cache), waker: waker.clone(), listed: BTreeSet::new() }.run(api)
+        let (cache, waker) = (Arc::clone(&cache), waker.clone());
+        Watch { kind, api_version, namespace, cache, waker, listed: BTreeSet::new() }.run(api)
     });
     join_all(watches).await;
 }
@@ -54,6 +60,8 @@ pub(crate) fn api(client: &Client, kind: Kind, version: &str, namespace: Option<
 struct Watch {
     kind: Kind,
     api_version: String,
+    /// Where; absent for everywhere.
+    namespace: Option<String>,
     cache: Arc<Cache>,
     waker: Waker,
     /// What the list that is arriving contains so far.
@@ -93,7 +101,7 @@ impl Watch {
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 tracing::debug!(kind = self.kind.name(), objects = listed.len(), "listed");
-                self.cache.listed(self.kind, &listed)
+                self.cache.listed(self.kind, self.namespace.as_deref(), &listed)
             }
             Event::Apply(object) => self.cache.applied(self.kept(object)),
             Event::Delete(object) => {

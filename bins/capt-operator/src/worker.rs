@@ -3,6 +3,7 @@
 //! The decisions are capt-reconcile's; here are only the clock, the log and the order of things.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,12 +12,16 @@ use capt_reconcile::{
     executor::{Executor, Outcome, Response, Step},
     object::ObjectKey,
     pass::{self, Observation},
-    plan::{Action, Plan},
+    plan::{Action, Event, EventType, Plan},
+    reasons,
 };
-use capt_status::Time;
+use capt_status::{
+    Time,
+    text::{MAX_MESSAGE, truncate},
+};
 
 use crate::{
-    cache::Cache,
+    cache::{Cache, Look},
     events::Events,
     metrics::{Metrics, PassOutcome},
     queue::Verdict,
@@ -64,7 +69,16 @@ impl Worker {
 
     async fn reconcile(&self, object: ObjectKey) -> (PassOutcome, Verdict) {
         let now = (self.clock)();
-        let plan = match self.cache.observe(&object) {
+        let (observation, unwatched) = match self.cache.observe(&object) {
+            Look::InScope { observation, unwatched } => (observation, unwatched),
+            Look::OutOfScope => {
+                // What was measured of it here is measured elsewhere from now on.
+                self.metrics.gone(&object);
+                return (PassOutcome::OutOfScope, Verdict::Settled { next: None });
+            }
+        };
+        self.tell_unwatched(&object, &unwatched).await;
+        let plan = match observation {
             Observation::Complete(observed) => pass::plan(&observed, now),
             Observation::Gone => {
                 self.metrics.gone(&object);
@@ -132,6 +146,22 @@ impl Worker {
         }
     }
 
+    /// Says that the object refers to something of which nothing is known here.
+    async fn tell_unwatched(&self, object: &ObjectKey, unwatched: &BTreeSet<ObjectKey>) {
+        if unwatched.is_empty() {
+            return;
+        }
+        let names: Vec<String> = unwatched.iter().map(ToString::to_string).collect();
+        let names = names.join(", ");
+        tracing::warn!(%object, unwatched = names, "refers to namespaces that are not watched here");
+        let note = truncate(
+            &format!("nothing is known of {names}: not in a namespace that this operator watches (--namespace)"),
+            MAX_MESSAGE,
+        );
+        let event = Event { type_: EventType::Warning, reason: reasons::NOT_WATCHED, note };
+        self.events.publish(object, self.cache.uid(object), &[event]).await;
+    }
+
     fn note_state(&self, plan: &Plan) {
         if let Some(state) = plan.state {
             self.metrics.state(&plan.object, state);
@@ -170,7 +200,6 @@ fn words(plan: &Plan, action: usize) -> String {
 #[cfg(test)]
 mod tests {
     use std::{
-        collections::BTreeSet,
         convert::Infallible,
         sync::{
             Mutex,
@@ -188,6 +217,7 @@ mod tests {
     use crate::{
         keep,
         lease::gate::{Gate, boot_time},
+        scope::Scope,
     };
 
     /// An API server that takes every write as it is, or answers `code` to all of them.
@@ -243,12 +273,16 @@ mod tests {
     }
 
     fn worker(code: u16) -> (Worker, Arc<Server>) {
+        scoped(code, Scope::default())
+    }
+
+    fn scoped(code: u16, scope: Scope) -> (Worker, Arc<Server>) {
         let server = Arc::new(Server { code: code.into(), requests: Mutex::default() });
         let kinds = BTreeSet::from(Kind::ALL);
-        let cache = Arc::new(Cache::new(kinds.clone(), Settings::default()));
+        let cache = Arc::new(Cache::new(&kinds, Settings::default(), scope));
         cache.applied(keep::from_value(Kind::CaptCluster, stored()));
         for kind in kinds {
-            cache.listed(kind, &BTreeSet::from([key()]));
+            cache.listed(kind, None, &BTreeSet::from([key()]));
         }
         let timeout = Duration::from_secs(10);
         let worker = Worker {
@@ -292,6 +326,18 @@ mod tests {
         worker.cache.deleted(&key(), 6);
         assert_eq!(worker.pass(key()).await, Verdict::Settled { next: None });
         assert!(server.requests().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_object_of_another_operator_is_not_touched() {
+        for (filter, shard) in [(Some("blue".to_owned()), None), (None, Some("0/2")), (None, Some("1/2"))] {
+            let shard = shard.map(|text| text.parse().unwrap());
+            let is_ours = shard.is_some_and(|shard: crate::scope::Shard| shard.holds("u"));
+            let (worker, server) = scoped(200, Scope { filter, shard, ..Scope::default() });
+            let verdict = worker.pass(key()).await;
+            assert_eq!(verdict == Verdict::Settled { next: None }, !is_ours, "{shard:?}");
+            assert_eq!(server.requests().len(), usize::from(is_ours), "{shard:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use capt_operator::{
     queue::{Queue, Verdict},
     requests::Requests,
     run::{self, Options, Watching},
+    scope::Scope,
     worker::system_clock,
 };
 use capt_reconcile::{
@@ -70,7 +71,7 @@ async fn operate(
     });
     let connection = Connection { client: Client::new(respond, "default"), address: "the model".to_owned() };
     let options = Options {
-        namespace: None,
+        scope: Scope::default(),
         workspace_api: WorkspaceApiChoice::Auto,
         cluster_status: ClusterStatusChoice::Auto,
         features: Features::default(),

@@ -9,11 +9,14 @@ use capt_reconcile::{object::Kind, pass};
 
 #[test]
 fn the_files_are_what_the_table_says() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
     for (file, text) in [
-        ("role.yaml", rbac::role()),
-        ("role-binding.yaml", rbac::role_binding()),
-        ("leader-election.yaml", rbac::lease_role()),
+        ("rbac/role.yaml", rbac::role()),
+        ("rbac/role-binding.yaml", rbac::role_binding()),
+        ("rbac/leader-election.yaml", rbac::lease_role()),
+        // For the chart, which gives them the namespaces of the release.
+        ("rbac-namespaces/cluster-role.yaml", rbac::limited_cluster_role()),
+        ("rbac-namespaces/role.yaml", rbac::limited_role("default")),
     ] {
         let path = directory.join(file);
         if std::env::var_os("UPDATE_DEPLOY").is_some() {
@@ -36,6 +39,43 @@ fn allowed(needs: &[Need]) -> BTreeSet<String> {
         }
     }
     allowed
+}
+
+/// Every `verb group/resource` of a role as it is printed.
+fn printed(role: &str) -> BTreeSet<String> {
+    let role = role.split("---\n").next().unwrap();
+    let role: serde_json::Value = serde_saphyr::from_str(role).unwrap();
+    let texts = |rule: &serde_json::Value, field: &str| -> Vec<String> {
+        rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let mut all = BTreeSet::new();
+    for rule in role["rules"].as_array().unwrap() {
+        for group in texts(rule, "apiGroups") {
+            for resource in texts(rule, "resources") {
+                all.extend(texts(rule, "verbs").into_iter().map(|verb| format!("{verb} {group}/{resource}")));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn an_operator_of_some_namespaces_may_do_the_same_there_and_little_elsewhere() {
+    let (everywhere, there) = (printed(&rbac::limited_cluster_role()), printed(&rbac::limited_role("a")));
+    let both: BTreeSet<String> = everywhere.union(&there).cloned().collect();
+    assert_eq!(both, allowed(&[Need::Passes, Need::Metrics]));
+    // Only what has no namespace is written outside of them.
+    let written: BTreeSet<&str> = everywhere
+        .iter()
+        .filter(|right| !["get ", "list ", "watch "].iter().any(|verb| right.starts_with(verb)))
+        .filter_map(|right| right.split_once(' ').map(|(_, resource)| resource))
+        .collect();
+    let without_namespace =
+        ["authentication.k8s.io/tokenreviews", "authorization.k8s.io/subjectaccessreviews", "tf.upbound.io/workspaces"];
+    assert_eq!(written, without_namespace.into());
+    assert!(!everywhere.iter().any(|right| right.ends_with("/secrets")), "Secrets are read in those namespaces only");
+    let namespaces = ["a".to_owned(), "b".to_owned()];
+    assert_eq!(rbac::all(&namespaces).matches("kind: RoleBinding").count(), 3, "and that of the lease");
 }
 
 #[test]

@@ -106,8 +106,10 @@ pub struct World {
     unknown: BTreeSet<ObjectKey>,
     /// Probes of API servers, by control plane.
     probes: BTreeMap<ObjectKey, Probe>,
-    /// Newest resourceVersion seen on the watch of a kind.
-    watched: BTreeMap<Kind, u64>,
+    /// Newest resourceVersion seen on the watch of a kind; of one namespace where the kind is limited.
+    watched: BTreeMap<(Kind, Option<String>), u64>,
+    /// Kinds of which only some namespaces are known.
+    limits: BTreeMap<Kind, BTreeSet<String>>,
     /// Whether any Cluster ever carried what only Cluster API core leaves behind.
     core_seen: bool,
 }
@@ -116,6 +118,28 @@ impl World {
     /// Says how much is known of `kind`; without it a kind is [`Coverage::Incomplete`].
     pub fn set_coverage(&mut self, kind: Kind, coverage: Coverage) {
         self.coverage.insert(kind, coverage);
+    }
+
+    /// Says that of `kind` only objects in `namespaces` are known; ignored for cluster-scoped kinds. What is
+    /// elsewhere is neither there nor absent.
+    pub fn limit(&mut self, kind: Kind, namespaces: BTreeSet<String>) {
+        if kind.is_namespaced() {
+            self.limits.insert(kind, namespaces);
+        }
+    }
+
+    /// Whether it would be known if there were an object at `key`, once its kind is.
+    pub fn covers(&self, key: &ObjectKey) -> bool {
+        match (self.limits.get(&key.kind), &key.namespace) {
+            (None, _) | (Some(_), None) => true,
+            (Some(namespaces), Some(namespace)) => namespaces.contains(namespace),
+        }
+    }
+
+    /// Newest resourceVersion that the watch which delivers `key` has shown.
+    fn newest(&mut self, key: &ObjectKey) -> &mut u64 {
+        let namespace = if self.limits.contains_key(&key.kind) { key.namespace.clone() } else { None };
+        self.watched.entry((key.kind, namespace)).or_default()
     }
 
     /// Takes over what a probe of the API server of the control plane at `key` said; `None` if it is not
@@ -135,7 +159,7 @@ impl World {
     /// Takes over what a watch or a list delivered. An older state than the one that is known
     /// (the answer to our own write) is ignored. Returns whether the known state changed.
     pub fn watched(&mut self, key: ObjectKey, resource_version: u64, object: Object) -> bool {
-        let newest = self.watched.entry(key.kind).or_default();
+        let newest = self.newest(&key);
         *newest = resource_version.max(*newest);
         if self
             .objects
@@ -151,7 +175,7 @@ impl World {
     /// Takes over the answer to our own write, so that the next pass sees it at once. Ignored when
     /// the watch is already past it: the object may be gone by then.
     pub fn written(&mut self, key: ObjectKey, resource_version: u64, object: Object) {
-        let past = self.watched.get(&key.kind).is_some_and(|newest| *newest >= resource_version);
+        let past = *self.newest(&key) >= resource_version;
         let known = self.objects.get(&key).is_some_and(|known| known.resource_version >= resource_version);
         if !past && !known {
             self.store(key, object, resource_version);
@@ -167,15 +191,16 @@ impl World {
 
     /// Takes over that an object is gone.
     pub fn deleted(&mut self, key: &ObjectKey, resource_version: u64) {
-        let newest = self.watched.entry(key.kind).or_default();
+        let newest = self.newest(key);
         *newest = resource_version.max(*newest);
         self.objects.remove(key);
     }
 
-    /// Takes over a complete list: what is known of `kind` and not in `listed` is gone. Returns the
-    /// keys that went.
-    pub fn relisted(&mut self, kind: Kind, listed: &BTreeSet<ObjectKey>) -> Vec<ObjectKey> {
-        let gone: Vec<ObjectKey> = self.keys(kind).filter(|key| !listed.contains(*key)).cloned().collect();
+    /// Takes over a complete list, of a namespace or of all: what is known of `kind` there and not in `listed`
+    /// is gone. Returns the keys that went.
+    pub fn relisted(&mut self, kind: Kind, namespace: Option<&str>, listed: &BTreeSet<ObjectKey>) -> Vec<ObjectKey> {
+        let known = self.of(kind, namespace).map(|(key, _)| key);
+        let gone: Vec<ObjectKey> = known.filter(|key| !listed.contains(*key)).cloned().collect();
         for key in &gone {
             self.objects.remove(key);
         }
@@ -208,6 +233,9 @@ impl World {
         }
         if let Some(entry) = self.objects.get(key) {
             return Seen::Present(&entry.object);
+        }
+        if !self.covers(key) {
+            return Seen::Unknown;
         }
         match self.coverage.get(&key.kind) {
             None | Some(Coverage::Incomplete) => Seen::Unknown,
@@ -318,6 +346,11 @@ impl<'w> View<'w> {
         self.world.peek(key)
     }
 
+    /// Records a read of the object at `key`, for whoever looks at it by [`View::peek`].
+    pub fn read(&self, key: &ObjectKey) {
+        self.reads.borrow_mut().insert(Read::Object(key.clone()));
+    }
+
     /// What a probe of the API server of the control plane at `key` said.
     pub fn probe(&self, key: &ObjectKey) -> Option<&'w Probe> {
         self.world.probes.get(key)
@@ -327,6 +360,11 @@ impl<'w> View<'w> {
     /// core does to a Cluster is an event on that Cluster.
     pub const fn core_seen(&self) -> bool {
         self.world.core_seen
+    }
+
+    /// Whether it would be known if there were an object at `key`; see [`World::covers`].
+    pub fn covers(&self, key: &ObjectKey) -> bool {
+        self.world.covers(key)
     }
 
     /// What was read so far.
@@ -345,6 +383,11 @@ impl<'w> View<'w> {
         match self.world.coverage.get(&kind) {
             None | Some(Coverage::Incomplete) => return None,
             Some(Coverage::Cached | Coverage::Live) => {}
+        }
+        if let Some(namespaces) = self.world.limits.get(&kind)
+            && namespace.is_none_or(|namespace| !namespaces.contains(namespace))
+        {
+            return None;
         }
         Some(self.world.of(kind, namespace).map(|(_, entry)| &entry.object))
     }
@@ -409,8 +452,50 @@ mod tests {
         let ((a, object), (b, other)) = (secret("a"), secret("b"));
         world.watched(a.clone(), 1, object);
         world.watched(b.clone(), 2, other);
-        assert_eq!(world.relisted(Kind::Secret, &BTreeSet::from([a.clone()])), [b]);
+        assert_eq!(world.relisted(Kind::Secret, None, &BTreeSet::from([a.clone()])), [b]);
         assert!(world.peek(&a).is_some());
+    }
+
+    #[test]
+    fn what_is_in_a_namespace_that_nobody_looks_at_is_unknown_and_not_absent() {
+        let mut world = world();
+        world.limit(Kind::Secret, BTreeSet::from(["ns".to_owned()]));
+        let view = View::new(&world);
+        assert!(matches!(view.secret("ns", "a"), Seen::Absent { live: false }));
+        assert!(view.secret("other", "a").is_unknown());
+        assert!(view.secrets(Some("ns")).is_some());
+        assert!(view.secrets(Some("other")).is_none() && view.secrets(None).is_none(), "these are not all");
+        world.set_coverage(Kind::Template, Coverage::Cached);
+        assert!(matches!(View::new(&world).template("other", "a"), Seen::Absent { live: false }), "another kind");
+    }
+
+    #[test]
+    fn a_cluster_scoped_kind_has_no_limit() {
+        let kind = Kind::Workspace(WorkspaceApi::Cluster);
+        let mut world = World::default();
+        world.set_coverage(kind, Coverage::Cached);
+        world.limit(kind, BTreeSet::from(["ns".to_owned()]));
+        assert!(matches!(View::new(&world).workspace(ObjectKey::new(kind, "", "w")), Seen::Absent { live: false }));
+        assert!(View::new(&world).workspaces(WorkspaceApi::Cluster).is_some());
+    }
+
+    #[test]
+    fn a_new_list_of_one_namespace_says_nothing_of_the_others() {
+        let mut world = world();
+        let (key, object) = secret("a");
+        world.watched(key.clone(), 1, object);
+        assert_eq!(world.relisted(Kind::Secret, Some("other"), &BTreeSet::new()), []);
+        assert_eq!(world.relisted(Kind::Secret, Some("ns"), &BTreeSet::new()), [key]);
+    }
+
+    #[test]
+    fn how_far_the_watch_of_another_namespace_is_says_nothing_of_our_own_write() {
+        let mut world = world();
+        world.limit(Kind::Secret, BTreeSet::from(["ns".to_owned(), "other".to_owned()]));
+        let (key, object) = secret("a");
+        world.watched(ObjectKey::new(Kind::Secret, "other", "b"), 20, object.clone());
+        world.written(key.clone(), 9, object);
+        assert!(world.peek(&key).is_some(), "the watch of its namespace is not there yet");
     }
 
     #[test]

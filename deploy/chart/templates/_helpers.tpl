@@ -28,6 +28,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.serviceAccount.name | default (printf "%s-operator" (include "capt.fullname" .)) -}}
 {{- end -}}
 
+{{/* The namespaces that the operator takes care of, as a JSON list; empty for all. */}}
+{{- define "capt.namespaces" -}}
+{{- $value := .Values.flags.namespace | default list -}}
+{{- $value = kindIs "slice" $value | ternary $value (splitList "," (toString $value)) -}}
+{{- compact $value | uniq | toJson -}}
+{{- end -}}
+
 {{/*
 The CRDs that this release renders, as a JSON object of name to CRD. They are kept when the release
 goes or stops rendering them: with a CRD go all its objects, and with those the clusters.

@@ -1,6 +1,6 @@
 //! The chart with helm.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use capt_deploy::settings;
 use capt_stack::{Stack, Tier, tool};
@@ -121,6 +121,32 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
         let refused = rendered(&[&format!("--set={wrong}")]).unwrap_err();
         assert!(refused.contains("values don't meet the specifications of the schema"), "{wrong}: {refused}");
     }
+}
+
+/// Kind, namespace and name of the roles and bindings.
+fn roles(objects: &[Value]) -> BTreeSet<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let names = objects.iter().filter(|object| object["apiVersion"] == "rbac.authorization.k8s.io/v1").map(|object| {
+        [&object["kind"], &object["metadata"]["namespace"], &object["metadata"]["name"]].map(text).join("/")
+    });
+    names.collect()
+}
+
+#[test]
+#[ignore = "needs helm: just test-install"]
+fn an_operator_of_some_namespaces_has_a_role_in_each_and_may_read_no_secret_elsewhere() {
+    let all = roles(&rendered(&[]).unwrap());
+    let mut expected = all.clone();
+    for kind in ["Role", "RoleBinding"] {
+        expected.extend(["a", "b"].map(|namespace| format!("{kind}/{namespace}/capt-operator")));
+    }
+    for value in [r#"["a","b"]"#, r#""a,b""#] {
+        let objects = rendered(&[&format!("--set-json=flags.namespace={value}")]).unwrap();
+        assert_eq!(roles(&objects), expected, "{value}");
+        let rules = find(&objects, "ClusterRole")["rules"].to_string();
+        assert!(!rules.contains("secrets") && rules.contains("workspacetemplateapplies"), "{rules}");
+    }
+    assert!(find(&rendered(&[]).unwrap(), "ClusterRole")["rules"].to_string().contains("secrets"));
 }
 
 #[test]

@@ -42,7 +42,9 @@ async fn without_any_single_rule_the_operator_names_it_and_writes_nothing() {
         };
         roles.patch("capt-operator", &PatchParams::default(), &Patch::Merge(&role)).await.unwrap();
         let operator = Operator::start(&stack, &[]).unwrap();
-        let expected = format!("not allowed to {} {}", lacking.verbs[0], lacking.resources.clone().unwrap()[0]);
+        let (resources, groups) = (lacking.resources.clone().unwrap(), lacking.api_groups.clone().unwrap());
+        let resource = format!("{}.{}", resources[0], groups[0]);
+        let expected = format!("not allowed to {} {}", lacking.verbs[0], resource.trim_end_matches('.'));
         let end = Instant::now() + SOON;
         // The log of the ones before is in the same file.
         while operator.log().matches(&expected).count() == 0 {

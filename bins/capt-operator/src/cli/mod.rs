@@ -7,6 +7,7 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 use capt_reconcile::{cluster::mode::ClusterStatus, pass::Features};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::scope::Shard;
 pub use looking::{
     ClassifyArgs, Colour, ExplainArgs, OutputFormat, PlanArgs, ReasonsArgs, ReasonsFormat, SourceArgs, TreeArgs,
     TreeFormat,
@@ -53,7 +54,7 @@ pub enum Command {
     /// Takes the message, or a Workspace as YAML or JSON, whose condition Synced it then is.
     Classify(ClassifyArgs),
     /// Prints the roles that `run` needs as YAML, for `kubectl apply -f -`.
-    Rbac,
+    Rbac(RbacArgs),
     /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Starts API server, Cluster API core, Terraform provider and CAPT in this process, to play with.
@@ -66,6 +67,14 @@ pub enum Command {
     /// Exits with 0 if everything is as expected, 2 if not, 1 on bad input or usage.
     #[cfg(feature = "sandbox")]
     Simulate(crate::simulate::SimulateArgs),
+}
+
+/// Flags of `rbac`.
+#[derive(Debug, Args)]
+pub struct RbacArgs {
+    /// The roles of an operator of this namespace only; several times, or a list with commas, for several [default: all].
+    #[arg(long = "namespace", env = "CAPT_NAMESPACE", value_name = "NAME", value_delimiter = ',')]
+    pub namespaces: Vec<String>,
 }
 
 /// Flags of `sandbox`.
@@ -101,9 +110,15 @@ pub struct RunArgs {
     /// Context of the kubeconfig [default: its current one].
     #[arg(long, env = "CAPT_CONTEXT", value_name = "NAME", help_heading = CONNECTION)]
     pub context: Option<String>,
-    /// Look at this namespace only; cluster-scoped Workspaces are read in any case.
-    #[arg(long, env = "CAPT_NAMESPACE", value_name = "NAME", help_heading = SCOPE)]
-    pub namespace: Option<String>,
+    /// Take care of this namespace only; several times, or a list with commas, for several [default: all].
+    #[arg(long = "namespace", env = "CAPT_NAMESPACE", value_name = "NAME", value_delimiter = ',', help_heading = SCOPE)]
+    pub namespaces: Vec<String>,
+    /// Take care only of what carries the label cluster.x-k8s.io/watch-filter with this value, itself or by its owner.
+    #[arg(long, env = "CAPT_WATCH_FILTER", value_name = "VALUE", help_heading = SCOPE)]
+    pub watch_filter: Option<String>,
+    /// Take care only of this share of the Clusters, as in 0/3; each share has a lease of its own.
+    #[arg(long, env = "CAPT_SHARD", value_name = "INDEX/COUNT", help_heading = SCOPE)]
+    pub shard: Option<Shard>,
     /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
     #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t, help_heading = SCOPE)]
     pub workspace_api: WorkspaceApiChoice,

@@ -53,6 +53,8 @@ pub enum PassOutcome {
     Gone,
     /// The object does not parse.
     Malformed,
+    /// Another operator has passes for the object.
+    OutOfScope,
 }
 
 impl PassOutcome {
@@ -66,6 +68,7 @@ impl PassOutcome {
             Self::NoAnswer => "no_answer",
             Self::Gone => "gone",
             Self::Malformed => "malformed",
+            Self::OutOfScope => "out_of_scope",
         }
     }
 }
@@ -371,7 +374,7 @@ impl Metrics {
             let (waiting, running) = waker.load();
             self.queue_depth.set(i64::try_from(waiting).unwrap_or(i64::MAX));
             self.passes_running.set(i64::try_from(running).unwrap_or(i64::MAX));
-            cache.inspect(|world| self.objects.read(world));
+            cache.inspect(|world, scope| self.objects.read(world, scope));
         }
         self.process.read();
         let mut text = String::new();

@@ -5,7 +5,7 @@ use capt_api::{
     names,
 };
 use capt_reconcile::{
-    object::{Kind, Object},
+    object::{Kind, Object, ObjectKey},
     ownership,
     world::{View, World},
 };
@@ -15,6 +15,8 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
+
+use crate::scope::Scope;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ObjectLabels {
@@ -58,13 +60,16 @@ impl Objects {
         objects
     }
 
-    /// Counts what is in `world`.
-    pub(super) fn read(&self, world: &World) {
+    /// Counts what is in `world`; of our own kinds with passes what is in `scope`, so that the sum over several
+    /// operators counts each object once.
+    pub(super) fn read(&self, world: &World, scope: &Scope) {
         self.by_state.clear();
         self.malformed.clear();
         self.workspaces.clear();
         for kind in [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template, Kind::Apply] {
-            for key in world.keys(kind) {
+            // Templates have no passes, and no owner that could say whose they are.
+            let counts = |key: &&ObjectKey| kind == Kind::Template || scope.holds(&View::new(world), key);
+            for key in world.keys(kind).filter(counts) {
                 match world.peek(key) {
                     Some(Object::CaptCluster(object)) => {
                         let status = object.status.as_ref();

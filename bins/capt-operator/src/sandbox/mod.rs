@@ -43,6 +43,7 @@ use crate::{
     connection::Connection,
     logging,
     run::{self, Options, Watching},
+    scope::Scope,
 };
 
 /// How often the models look whether a run of Terraform is over.
@@ -209,7 +210,7 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, sto
     runtime.block_on(async move {
         let connection = Connection { client: Client::new(respond, "default"), address: "the sandbox".to_owned() };
         let options = Options {
-            namespace: None,
+            scope: Scope::default(),
             workspace_api,
             cluster_status: ClusterStatusChoice::Auto,
             features: Features::default(),

@@ -55,7 +55,7 @@ pub(super) fn observe(
         let namespace = if reference.namespace.is_empty() { namespace } else { &reference.namespace };
         let secret = view.secret(namespace, &reference.name);
         let is_there = secret.present().is_some_and(|secret| secret.data.values().any(|value| !value.is_empty()));
-        (!is_there).then(|| Wait::Secret(format!("Secret/{namespace}/{}", reference.name)))
+        (!is_there).then(|| Wait::Secret(told(view, &ObjectKey::new(Kind::Secret, namespace, &reference.name))))
     });
     let workspaces = apply
         .spec
@@ -72,6 +72,11 @@ pub(super) fn observe(
     };
     let cycle = circle(&own, next).map(Wait::Cycle);
     cycle.into_iter().chain(secrets).chain(workspaces).collect()
+}
+
+/// An object that is waited for, for people.
+fn told(view: &View<'_>, key: &ObjectKey) -> String {
+    if view.covers(key) { key.to_string() } else { format!("{key} (its namespace is not watched here)") }
 }
 
 /// The apply that a reference would name; a Workspace where there is no such apply.
