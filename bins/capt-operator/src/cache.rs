@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use capt_api::foreign::{ClusterView, SecretView, WorkspaceView};
+use capt_api::foreign::{ClusterView, SecretView, ViewMeta, WorkspaceView};
 use capt_reconcile::{
     executor::Request,
     object::{Kind, Object, ObjectKey},
@@ -18,6 +18,7 @@ use capt_reconcile::{
     pass::{self, Observation, Settings},
     world::{Coverage, Read, View, World},
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::{
@@ -201,6 +202,25 @@ impl Cache {
         };
         // What was parsed can be written.
         status.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// uid and resourceVersion of an object that has passes, for the log; empty where it is not known.
+    pub fn identity(&self, key: &ObjectKey) -> (String, String) {
+        let of_ours = |meta: &ObjectMeta| {
+            (meta.uid.clone().unwrap_or_default(), meta.resource_version.clone().unwrap_or_default())
+        };
+        let of_view = |meta: &ViewMeta| (meta.uid.clone(), meta.resource_version.clone());
+        match self.state().world.peek(key) {
+            Some(Object::CaptCluster(object)) => of_ours(&object.metadata),
+            Some(Object::ControlPlane(object)) => of_ours(&object.metadata),
+            Some(Object::Apply(object)) => of_ours(&object.metadata),
+            Some(Object::Template(object)) => of_ours(&object.metadata),
+            Some(Object::Cluster(object)) => of_view(&object.meta),
+            Some(Object::Workspace(object)) => of_view(&object.meta),
+            Some(Object::Secret(object)) => of_view(&object.meta),
+            Some(Object::Malformed(object)) => of_view(&object.meta),
+            None => Default::default(),
+        }
     }
 
     /// uid of an object that has passes.

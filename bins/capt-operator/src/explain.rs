@@ -17,7 +17,10 @@ use capt_reconcile::{
     plan::Plan,
     world::{View, World},
 };
-use capt_status::{Time, machine::Timer};
+use capt_status::{
+    Time,
+    machine::{Timeouts, Timer},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -49,7 +52,7 @@ pub enum Error {
 /// The command; returns the exit code.
 pub fn command(args: &ExplainArgs, io: &mut Io<'_>) -> Result<u8, Error> {
     let input = Input::open(&args.source, io)?;
-    let settings = input.settings(args.source.workspace_api);
+    let settings = input.settings(&args.source);
     let namespace = args.source.namespace.as_deref();
     let find = |world: &World| args.object.find(Kind::ALL.into_iter().flat_map(|kind| world.keys(kind)), namespace);
     let roots = |world: &World| find(world).into_iter().collect();
@@ -107,7 +110,7 @@ impl Explanation {
             remarks.push(circle.message);
         }
         Self {
-            limits: limits(world, &key, &facts),
+            limits: limits(world, &key, &facts, settings.timeouts),
             because: because(world, &graph, &key),
             object: key,
             facts,
@@ -277,8 +280,8 @@ fn because(world: &World, graph: &Graph, key: &ObjectKey) -> Vec<(ObjectKey, Fac
 }
 
 /// The deadlines that run, with their limits from the spec or from the defaults.
-fn limits(world: &World, key: &ObjectKey, facts: &Facts) -> Vec<Limit> {
-    let limits = world.peek(key).and_then(pass::limits);
+fn limits(world: &World, key: &ObjectKey, facts: &Facts, timeouts: Timeouts) -> Vec<Limit> {
+    let limits = world.peek(key).and_then(|object| pass::limits(object, timeouts));
     let of = |name: &str| Timer::ALL.into_iter().find(|timer| timer.name() == name);
     facts
         .deadlines

@@ -75,17 +75,17 @@ impl Input {
     }
 
     /// What `run` would be told here.
-    pub fn settings(&self, workspace_api: WorkspaceApiChoice) -> Settings {
+    pub fn settings(&self, args: &SourceArgs) -> Settings {
         let (auto, cluster_crd) = match self {
             Self::Files(_) => (WorkspaceApi::Cluster, Settings::default().cluster_crd),
             Self::Live(live) => (live.served().workspace_api(), live.served().cluster_crd()),
         };
-        let workspace_api = match workspace_api {
+        let workspace_api = match args.workspace_api {
             WorkspaceApiChoice::Auto => auto,
             WorkspaceApiChoice::Cluster => WorkspaceApi::Cluster,
             WorkspaceApiChoice::Namespaced => WorkspaceApi::Namespaced,
         };
-        Settings { workspace_api, cluster_crd, ..Settings::default() }
+        Settings { workspace_api, cluster_crd, timeouts: args.timers.timeouts(), ..Settings::default() }
     }
 
     /// The objects as they are now, those at `unknown` not known. Of an API server, only those Secrets are read that `roots` depend on.

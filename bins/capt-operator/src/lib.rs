@@ -27,6 +27,7 @@ pub mod keep;
 pub mod lease;
 pub mod live;
 pub mod logging;
+pub mod manual;
 pub mod metrics;
 pub mod orphans;
 pub mod permissions;
@@ -57,12 +58,17 @@ pub mod worker;
 use std::{
     ffi::OsString,
     io::{ErrorKind, Read, Write},
+    path::Path,
 };
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
 
+/// Name of the program.
+const PROGRAM: &str = "capt-operator";
+/// Name under which kubectl finds it as `kubectl capt`.
+const PLUGIN: &str = "kubectl-capt";
 /// Exit code: everything is as wanted.
 pub const OK: u8 = 0;
 /// Exit code: bad input, bad usage or a failure; never clap's 2, which would say "would write".
@@ -101,6 +107,9 @@ pub enum Error {
     /// Of `crds`.
     #[error(transparent)]
     Crds(#[from] crds::Error),
+    /// Of `man`.
+    #[error(transparent)]
+    Manual(#[from] manual::Error),
     /// Of `run`.
     #[error(transparent)]
     Run(#[from] run::Error),
@@ -123,6 +132,7 @@ impl Error {
             | Self::Tree(tree_command::Error::Output(error))
             | Self::Explain(explain::Error::Output(error))
             | Self::Reasons(reasons_command::Error::Output(error))
+            | Self::Manual(manual::Error::Output(error))
             | Self::Crds(crds::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox::Error::Output(error)) => error.kind() == ErrorKind::BrokenPipe,
@@ -136,6 +146,7 @@ impl Error {
             | Self::Reasons(_)
             | Self::Classify(_)
             | Self::Crds(_)
+            | Self::Manual(_)
             | Self::Run(_) => false,
         }
     }
@@ -143,7 +154,8 @@ impl Error {
 
 /// Does what `args` say, the name of the program first; returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
-    let cli = match Cli::try_parse_from(with_default_command(args)) {
+    let parsed = completed(args);
+    let cli = match parsed.command.try_get_matches_from(parsed.args).and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render().to_string();
@@ -160,6 +172,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         Command::Explain(args) => explain::command(&args, io).map_err(Error::from),
         Command::Reasons(args) => reasons_command::command(&args, io).map(|()| OK).map_err(Error::from),
         Command::Classify(args) => classify::command(&args, io).map(|()| OK).map_err(Error::from),
+        Command::Completions(args) => {
+            clap_complete::generate(args.shell, &mut Cli::command(), PROGRAM, &mut io.stdout);
+            Ok(OK)
+        }
+        Command::Man(args) => manual::write(args.command.as_deref(), io.stdout).map(|()| OK).map_err(Error::from),
         Command::Rbac(args) => print(io, &rbac::all(&args.namespaces)).map(|()| OK),
         Command::Crds => crds::write(&mut io.stdout).map(|()| OK).map_err(Error::from),
         #[cfg(feature = "sandbox")]
@@ -181,9 +198,23 @@ fn print(io: &mut Io<'_>, text: &str) -> Result<(), Error> {
     io.stdout.write_all(text.as_bytes()).map_err(|error| Error::Crds(crds::Error::Output(error)))
 }
 
-/// Inserts `run` where the arguments name no command.
-fn with_default_command(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+/// The command line, ready to be parsed.
+struct CommandLine {
+    command: clap::Command,
+    args: Vec<OsString>,
+}
+
+/// Inserts what is meant where the arguments name no command: `run`, or for the plugin of kubectl its help,
+/// since nobody starts an operator by that name.
+fn completed(args: impl IntoIterator<Item = OsString>) -> CommandLine {
     let mut args: Vec<OsString> = args.into_iter().collect();
+    let name = args.first().and_then(|program| Path::new(program).file_stem()).and_then(|name| name.to_str());
+    if name == Some(PLUGIN) {
+        if args.len() == 1 {
+            args.push("--help".into());
+        }
+        return CommandLine { command: Cli::command().bin_name("kubectl capt"), args };
+    }
     let names_one = args
         .get(1)
         .and_then(|first| first.to_str())
@@ -191,7 +222,7 @@ fn with_default_command(args: impl IntoIterator<Item = OsString>) -> Vec<OsStrin
     if !names_one {
         args.insert(args.len().min(1), "run".into());
     }
-    args
+    CommandLine { command: Cli::command(), args }
 }
 
 #[cfg(test)]
@@ -199,7 +230,43 @@ mod tests {
     use super::*;
 
     fn defaulted(args: &[&str]) -> Vec<OsString> {
-        with_default_command(args.iter().map(OsString::from))
+        completed(args.iter().map(OsString::from)).args
+    }
+
+    fn output(args: &[&str]) -> (u8, String) {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut io = Io { stdin: &mut std::io::empty(), stdout: &mut stdout, stderr: &mut stderr };
+        let code = main(args.iter().map(OsString::from), &mut io);
+        assert_eq!(String::from_utf8(stderr).unwrap(), "");
+        (code, String::from_utf8(stdout).unwrap())
+    }
+
+    #[test]
+    fn as_a_plugin_of_kubectl_it_has_that_name_and_starts_no_operator() {
+        assert_eq!(defaulted(&["/opt/kubectl-capt", "tree", "demo"]), ["/opt/kubectl-capt", "tree", "demo"]);
+        let (code, help) = output(&["/opt/kubectl-capt"]);
+        assert!(code == OK && help.contains("Usage: kubectl capt <COMMAND>"), "{help}");
+        let (_, help) = output(&["kubectl-capt", "tree", "--help"]);
+        assert!(help.contains("Usage: kubectl capt tree "), "{help}");
+    }
+
+    #[test]
+    fn completions_know_the_commands_and_their_flags() {
+        for shell in ["bash", "zsh", "fish"] {
+            let (code, script) = output(&["capt-operator", "completions", shell]);
+            assert_eq!(code, OK);
+            for word in ["explain", "leader-elect-renew-deadline", "mermaid"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_manual_has_a_page_for_everything_and_for_each_command() {
+        let (_, all) = output(&["capt-operator", "man"]);
+        assert!(all.contains(".TH capt\\-operator 1") && all.contains("explain"), "{all}");
+        let (_, run) = output(&["capt-operator", "man", "run"]);
+        assert!(run.contains(".TH capt\\-operator\\-run 1") && run.contains("CAPT_WATCH_FILTER"), "{run}");
     }
 
     #[test]

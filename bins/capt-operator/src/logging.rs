@@ -47,7 +47,8 @@ pub fn start(format: LogFormat, level: &str) -> Result<Level, Error> {
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match format {
         LogFormat::Text => lines.with_target(false).with_ansi(io::stderr().is_terminal()).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        // One span is open at a time, that of the pass; as a list it would be there twice.
+        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
     tracing_subscriber::registry()
         .with(filter)

@@ -50,7 +50,7 @@ pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
     let settings = Settings {
         cluster_status: args.cluster_status.into(),
         features: args.features,
-        ..input.settings(args.source.workspace_api)
+        ..input.settings(&args.source)
     };
     let namespace = args.source.namespace.as_deref();
     let roots = |world: &World| input::keys(world, pass::KINDS, namespace);

@@ -6,10 +6,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     time::Duration,
 };
 
-use capt_reconcile::object::ObjectKey;
+use capt_reconcile::object::{Kind, ObjectKey};
 use tokio::time::Instant;
 
 /// How a pass ended, as far as its next one depends on it.
@@ -29,6 +30,54 @@ pub enum Verdict {
     Stale,
     /// Something else is in the way, or the API server refused or did not answer.
     Failed,
+}
+
+/// Why a pass is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// An object of this kind is there or changed.
+    Event(Kind),
+    /// A write of ours to an object of this kind.
+    Write(Kind),
+    /// The moment has come that the last pass named, or the wait after one that could not go on is over.
+    Time,
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(kind) => write!(f, "event on {}", kind.name()),
+            Self::Write(kind) => write!(f, "own write to {}", kind.name()),
+            Self::Time => f.write_str("time"),
+        }
+    }
+}
+
+/// How many passes run at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concurrency {
+    /// Over objects of all kinds together.
+    pub total: usize,
+    /// Over objects of one kind; a kind that is not here has no limit of its own.
+    pub by_kind: BTreeMap<Kind, usize>,
+}
+
+impl From<usize> for Concurrency {
+    /// One limit for all kinds together.
+    fn from(total: usize) -> Self {
+        Self { total, by_kind: BTreeMap::new() }
+    }
+}
+
+/// A pass to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Over which object.
+    pub object: ObjectKey,
+    /// Since when it is due.
+    pub due: Instant,
+    /// Why.
+    pub trigger: Trigger,
 }
 
 /// First wait after a stale view; its cure is an event that is milliseconds away.
@@ -52,76 +101,99 @@ struct Record {
     writes: u32,
     /// Not to be started before, whatever happens.
     floor: Option<Instant>,
-    /// When the next pass is due.
-    due: Option<Instant>,
+    /// When the next pass is due, and why.
+    due: Option<(Instant, Trigger)>,
     /// A pass is under way.
     running: bool,
+}
+
+/// The passes over objects of one kind.
+#[derive(Debug, Default)]
+struct Lane {
+    due: BTreeSet<(Instant, ObjectKey)>,
+    running: usize,
 }
 
 /// The passes that are due, waiting or running.
 #[derive(Debug)]
 pub struct Queue {
     records: BTreeMap<ObjectKey, Record>,
-    due: BTreeSet<(Instant, ObjectKey)>,
-    running: usize,
-    concurrency: usize,
+    lanes: BTreeMap<Kind, Lane>,
+    concurrency: Concurrency,
+    /// Nothing is started meanwhile.
+    held: bool,
 }
 
 impl Queue {
-    /// An empty queue that runs at most `concurrency` passes at once.
-    pub const fn new(concurrency: usize) -> Self {
-        Self { records: BTreeMap::new(), due: BTreeSet::new(), running: 0, concurrency }
+    /// An empty queue that runs no more passes at once than `concurrency` says.
+    pub fn new(concurrency: impl Into<Concurrency>) -> Self {
+        Self { records: BTreeMap::new(), lanes: BTreeMap::new(), concurrency: concurrency.into(), held: false }
+    }
+
+    /// Whether passes are kept from starting; what happens meanwhile waits.
+    pub const fn hold(&mut self, held: bool) {
+        self.held = held;
     }
 
     /// Something happened that concerns the pass of `key`: it is due at once, or right after the
     /// one that is running. Any number of calls before it starts makes one pass.
-    pub fn wake(&mut self, key: ObjectKey, now: Instant) {
-        self.schedule(key, now);
+    pub fn wake(&mut self, key: ObjectKey, trigger: Trigger, now: Instant) {
+        self.schedule(key, trigger, now);
     }
 
-    fn schedule(&mut self, key: ObjectKey, at: Instant) {
+    fn schedule(&mut self, key: ObjectKey, trigger: Trigger, at: Instant) {
         let record = self.records.entry(key.clone()).or_default();
         let at = record.floor.map_or(at, |floor| floor.max(at));
-        if record.due.is_some_and(|due| due <= at) {
+        if record.due.is_some_and(|(due, _)| due <= at) {
             return;
         }
-        let before = record.due.replace(at);
+        let before = record.due.replace((at, trigger));
         if !record.running {
-            if let Some(before) = before {
-                self.due.remove(&(before, key.clone()));
+            let lane = self.lanes.entry(key.kind).or_default();
+            if let Some((before, _)) = before {
+                lane.due.remove(&(before, key.clone()));
             }
-            self.due.insert((at, key));
+            lane.due.insert((at, key));
         }
     }
 
-    /// The object whose pass is to be started now, if one is due and there is room, and since when it
-    /// is due.
-    pub fn start(&mut self, now: Instant) -> Option<(ObjectKey, Instant)> {
-        if self.running >= self.concurrency || self.due.first()?.0 > now {
+    /// The kind of which the next pass can be started, the one that is due for longest, and since when.
+    fn next(&self) -> Option<(Instant, Kind)> {
+        if self.held || self.running() >= self.concurrency.total {
             return None;
         }
-        let (due, key) = self.due.pop_first()?;
-        let record = self.records.entry(key.clone()).or_default();
-        record.due = None;
+        let has_room =
+            |kind: &Kind, lane: &Lane| self.concurrency.by_kind.get(kind).is_none_or(|limit| lane.running < *limit);
+        let lanes = self.lanes.iter().filter(|(kind, lane)| has_room(kind, lane));
+        lanes.filter_map(|(kind, lane)| Some((lane.due.first()?.0, *kind))).min()
+    }
+
+    /// The pass to be started now, if one is due and there is room.
+    pub fn start(&mut self, now: Instant) -> Option<Start> {
+        let (_, kind) = self.next().filter(|(due, _)| *due <= now)?;
+        let lane = self.lanes.get_mut(&kind)?;
+        let (due, object) = lane.due.pop_first()?;
+        lane.running += 1;
+        let record = self.records.entry(object.clone()).or_default();
+        let trigger = record.due.take().map_or(Trigger::Time, |(_, trigger)| trigger);
         record.running = true;
-        self.running += 1;
-        Some((key, due))
+        Some(Start { object, due, trigger })
     }
 
     /// How many passes are due or have a time at which they are.
     pub fn waiting(&self) -> usize {
-        self.due.len()
+        self.lanes.values().map(|lane| lane.due.len()).sum()
     }
 
     /// When a pass is due that can be started; absent while only an event or the end of a running
     /// pass can change anything.
     pub fn next_due(&self) -> Option<Instant> {
-        if self.running >= self.concurrency { None } else { self.due.first().map(|(at, _)| *at) }
+        self.next().map(|(at, _)| at)
     }
 
     /// How many passes are under way.
-    pub const fn running(&self) -> usize {
-        self.running
+    pub fn running(&self) -> usize {
+        self.lanes.values().map(|lane| lane.running).sum()
     }
 
     /// The pass of `key` ended. Returns after how long it runs again if nothing happens before.
@@ -129,7 +201,9 @@ impl Queue {
         let record = self.records.entry(key.clone()).or_default();
         if record.running {
             record.running = false;
-            self.running -= 1;
+            if let Some(lane) = self.lanes.get_mut(&key.kind) {
+                lane.running = lane.running.saturating_sub(1);
+            }
         }
         let (wait, failures, writes) = match verdict {
             Verdict::Settled { next } => (next, 0, 0),
@@ -151,9 +225,9 @@ impl Queue {
             .checked_sub(WRITES_IN_A_ROW)
             .and_then(|excess| now.checked_add(backoff(FAILED_BASE, FAILED_MAX, excess)));
         let woken = record.due.take();
-        let at = wait.and_then(|wait| now.checked_add(wait));
-        match woken.into_iter().chain(at).min() {
-            Some(at) => self.schedule(key, at),
+        let at = wait.and_then(|wait| now.checked_add(wait)).map(|at| (at, Trigger::Time));
+        match woken.into_iter().chain(at).min_by_key(|(at, _)| *at) {
+            Some((at, trigger)) => self.schedule(key, trigger, at),
             // Nothing to remember: the object is at rest, or gone.
             None if failures == 0 && writes == 0 => {
                 self.records.remove(&key);
@@ -170,10 +244,9 @@ fn backoff(base: Duration, max: Duration, failures: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use capt_reconcile::object::Kind;
-
     use super::*;
 
+    const EVENT: Trigger = Trigger::Event(Kind::Apply);
     const SETTLED: Verdict = Verdict::Settled { next: None };
 
     fn key(name: &str) -> ObjectKey {
@@ -185,14 +258,14 @@ mod tests {
     }
 
     fn started(queue: &mut Queue, now: Instant) -> Option<ObjectKey> {
-        queue.start(now).map(|(key, _)| key)
+        queue.start(now).map(|start| start.object)
     }
 
     #[test]
     fn many_wakes_make_one_pass() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
-        queue.wake(key("a"), now);
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
+        queue.wake(key("a"), EVENT, now);
         assert_eq!(started(&mut queue, now), Some(key("a")));
         assert_eq!(started(&mut queue, now), None);
         queue.finish(key("a"), SETTLED, now);
@@ -203,9 +276,9 @@ mod tests {
     #[test]
     fn what_happens_during_a_pass_makes_another_right_after_it() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         assert_eq!(started(&mut queue, now), Some(key("a")));
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         assert_eq!(started(&mut queue, now), None, "never two of one object");
         queue.finish(key("a"), Verdict::Settled { next: Some(seconds(60)) }, now);
         assert_eq!(started(&mut queue, now), Some(key("a")));
@@ -214,8 +287,8 @@ mod tests {
     #[test]
     fn no_more_run_than_allowed_and_the_oldest_goes_first() {
         let (mut queue, now) = (Queue::new(1), Instant::now());
-        queue.wake(key("b"), now);
-        queue.wake(key("a"), now + seconds(1));
+        queue.wake(key("b"), EVENT, now);
+        queue.wake(key("a"), EVENT, now + seconds(1));
         let later = now + seconds(2);
         assert_eq!(started(&mut queue, later), Some(key("b")));
         assert_eq!((started(&mut queue, later), queue.next_due()), (None, None), "full");
@@ -227,11 +300,11 @@ mod tests {
     fn the_moment_that_a_pass_names_is_kept_and_an_event_comes_before_it() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let deadline = Verdict::Settled { next: Some(seconds(60)) };
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         started(&mut queue, now);
         queue.finish(key("a"), deadline, now);
         assert_eq!(queue.next_due(), Some(now + seconds(60)));
-        queue.wake(key("a"), now + seconds(1));
+        queue.wake(key("a"), EVENT, now + seconds(1));
         assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")));
         queue.finish(key("a"), SETTLED, now + seconds(1));
         assert_eq!(queue.next_due(), None, "the last pass says when, not an earlier one");
@@ -242,16 +315,16 @@ mod tests {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let waits: Vec<_> = (0..12)
             .map(|_| {
-                queue.wake(key("a"), now);
+                queue.wake(key("a"), EVENT, now);
                 started(&mut queue, now);
                 queue.finish(key("a"), Verdict::Failed, now).unwrap().as_secs()
             })
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         started(&mut queue, now);
         queue.finish(key("a"), SETTLED, now);
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         started(&mut queue, now);
         assert_eq!(queue.finish(key("a"), Verdict::Failed, now), Some(seconds(1)));
     }
@@ -259,11 +332,11 @@ mod tests {
     #[test]
     fn a_stale_view_waits_for_the_event_that_corrects_it_but_not_long() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         started(&mut queue, now);
         assert_eq!(queue.finish(key("a"), Verdict::Stale, now), Some(Duration::from_millis(50)));
         assert_eq!(started(&mut queue, now), None);
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         assert_eq!(started(&mut queue, now), Some(key("a")), "the event came first");
     }
 
@@ -271,19 +344,60 @@ mod tests {
     fn an_object_that_never_comes_to_rest_is_slowed_down_whatever_wakes_it() {
         let (mut queue, now) = (Queue::new(8), Instant::now());
         let mut passes = 0;
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         while started(&mut queue, now).is_some() {
             passes += 1;
-            queue.wake(key("a"), now);
+            queue.wake(key("a"), EVENT, now);
             queue.finish(key("a"), Verdict::Wrote { next: None }, now);
             assert!(passes < 100, "spins");
         }
         assert_eq!(passes, WRITES_IN_A_ROW);
-        queue.wake(key("a"), now);
+        queue.wake(key("a"), EVENT, now);
         assert_eq!(queue.next_due(), Some(now + seconds(1)));
         assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")));
         queue.finish(key("a"), SETTLED, now + seconds(1));
-        queue.wake(key("a"), now + seconds(1));
+        queue.wake(key("a"), EVENT, now + seconds(1));
         assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")), "rest ends it");
+    }
+
+    #[test]
+    fn a_kind_that_is_full_holds_up_no_other() {
+        let by_kind = BTreeMap::from([(Kind::Apply, 1)]);
+        let (mut queue, now) = (Queue::new(Concurrency { total: 2, by_kind }), Instant::now());
+        let cluster = ObjectKey::new(Kind::CaptCluster, "ns", "c");
+        queue.wake(key("a"), EVENT, now);
+        queue.wake(key("b"), EVENT, now);
+        queue.wake(cluster.clone(), EVENT, now + seconds(1));
+        let later = now + seconds(2);
+        assert_eq!(started(&mut queue, later), Some(key("a")));
+        assert_eq!(queue.next_due(), Some(now + seconds(1)), "the one that can be started");
+        assert_eq!(started(&mut queue, later), Some(cluster.clone()));
+        queue.finish(cluster, SETTLED, later);
+        assert_eq!((started(&mut queue, later), queue.next_due()), (None, None), "of applies one is enough");
+        queue.finish(key("a"), SETTLED, later);
+        assert_eq!(started(&mut queue, later), Some(key("b")));
+    }
+
+    #[test]
+    fn a_pass_knows_why_it_runs_and_the_first_cause_counts() {
+        let (mut queue, now) = (Queue::new(1), Instant::now());
+        queue.wake(key("a"), Trigger::Write(Kind::Secret), now);
+        queue.wake(key("a"), EVENT, now);
+        assert_eq!(queue.start(now).unwrap().trigger, Trigger::Write(Kind::Secret));
+        queue.finish(key("a"), Verdict::Settled { next: Some(seconds(5)) }, now);
+        assert_eq!(queue.start(now + seconds(5)).unwrap().trigger, Trigger::Time);
+        queue.finish(key("a"), Verdict::Settled { next: Some(seconds(5)) }, now);
+        queue.wake(key("a"), EVENT, now + seconds(1));
+        assert_eq!(queue.start(now + seconds(1)).unwrap().trigger.to_string(), "event on WorkspaceTemplateApply");
+    }
+
+    #[test]
+    fn while_it_is_held_nothing_starts_and_nothing_is_lost() {
+        let (mut queue, now) = (Queue::new(1), Instant::now());
+        queue.hold(true);
+        queue.wake(key("a"), EVENT, now);
+        assert_eq!((started(&mut queue, now), queue.next_due(), queue.waiting()), (None, None, 1));
+        queue.hold(false);
+        assert_eq!(started(&mut queue, now), Some(key("a")));
     }
 }

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Dura
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::pass::{Features, Settings};
+use capt_status::machine::Timeouts;
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -30,6 +31,7 @@ use crate::{
     logging,
     metrics::Metrics,
     orphans,
+    queue::Concurrency,
     requests::Requests,
     scheduler::{self, Waker},
     scope::{Scope, Shard},
@@ -85,8 +87,10 @@ pub struct Options {
     pub cluster_status: ClusterStatusChoice,
     /// What is done for provider objects.
     pub features: Features,
+    /// How long each timer may run where no spec says otherwise.
+    pub timeouts: Timeouts,
     /// Passes at the same time.
-    pub concurrency: usize,
+    pub concurrency: Concurrency,
     /// How long to wait for an answer.
     pub timeout: Duration,
     /// Tells the time.
@@ -99,6 +103,7 @@ pub struct Options {
 
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
 pub fn command(args: RunArgs) -> Result<(), Error> {
+    let (concurrency, timeouts) = (args.concurrency(), args.timers.timeouts());
     let level = logging::start(args.log_format, &args.log_level)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -122,7 +127,8 @@ pub fn command(args: RunArgs) -> Result<(), Error> {
             workspace_api: args.workspace_api,
             cluster_status: args.cluster_status,
             features: args.features,
-            concurrency: args.concurrency.get(),
+            timeouts,
+            concurrency,
             timeout: args.write_timeout,
             clock: system_clock,
             lease: lease_options(args.lease, scope.shard, connection.client.default_namespace(), args.write_timeout)?,
@@ -276,6 +282,7 @@ async fn session(
         cluster_status: options.cluster_status.into(),
         cluster_crd: served.cluster_crd(),
         features: options.features,
+        timeouts: options.timeouts,
     };
     let kinds: BTreeSet<_> = served.kinds().map(|(kind, _)| kind).collect();
     for kind in capt_reconcile::object::Kind::ALL.into_iter().filter(|kind| !kinds.contains(kind)) {
@@ -291,7 +298,7 @@ async fn session(
         "connected"
     );
     let cache = Arc::new(Cache::new(&kinds, settings, options.scope.clone()));
-    let waker = Waker::new(options.concurrency);
+    let waker = Waker::new(options.concurrency.clone());
     watching.traffic.forget_watches();
     watching.metrics.attach(Arc::clone(&cache), waker.clone());
     let gate = leadership.gate();
@@ -335,9 +342,9 @@ async fn session(
             gate.end_in(LAST_WRITES);
         }
     };
-    let pass = |object, waited| {
+    let pass = |start, waited| {
         watching.metrics.started(waited);
-        worker.clone().pass(object)
+        worker.clone().pass(start)
     };
     let left = scheduler::run(&waker, pass, stop, GRACE).await;
     if left > 0 {

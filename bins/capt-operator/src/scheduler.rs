@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use crate::queue::{Queue, Verdict};
+use crate::queue::{Concurrency, Queue, Start, Trigger, Verdict};
 
 /// Starts passes; cheap to clone.
 #[derive(Debug, Clone)]
@@ -30,24 +30,30 @@ struct Shared {
 }
 
 impl Waker {
-    /// A waker of a queue that runs at most `concurrency` passes at once.
-    pub fn new(concurrency: usize) -> Self {
+    /// A waker of a queue that runs no more passes at once than `concurrency` says.
+    pub fn new(concurrency: impl Into<Concurrency>) -> Self {
         Self(Arc::new(Shared { queue: Mutex::new(Queue::new(concurrency)), woken: Notify::new() }))
     }
 
-    /// Something happened that concerns the passes of `objects`.
-    pub fn wake(&self, objects: impl IntoIterator<Item = ObjectKey>) {
+    /// `trigger` happened and concerns the passes of `objects`.
+    pub fn wake(&self, objects: impl IntoIterator<Item = ObjectKey>, trigger: Trigger) {
         let now = Instant::now();
         let mut queue = self.queue();
         let mut any = false;
         for object in objects {
-            queue.wake(object, now);
+            queue.wake(object, trigger, now);
             any = true;
         }
         drop(queue);
         if any {
             self.0.woken.notify_one();
         }
+    }
+
+    /// Whether passes are kept from starting; those under way end as planned.
+    pub fn hold(&self, held: bool) {
+        self.queue().hold(held);
+        self.0.woken.notify_one();
     }
 
     /// How many passes wait, and how many are under way.
@@ -65,10 +71,10 @@ impl Waker {
 /// Runs `pass` for every object that is due until `shutdown` is ready; then waits for the passes
 /// under way, no longer than `grace`. Returns how many of them did not end in time.
 ///
-/// `pass` gets the object and for how long its pass has been due.
+/// `pass` gets what is started and for how long it has been due.
 pub async fn run<P, F>(waker: &Waker, pass: P, shutdown: impl Future<Output = ()>, grace: Duration) -> usize
 where
-    P: Fn(ObjectKey, Duration) -> F,
+    P: Fn(Start, Duration) -> F,
     F: Future<Output = Verdict> + Send + 'static,
 {
     let mut passes: JoinSet<Verdict> = JoinSet::new();
@@ -78,8 +84,9 @@ where
         let next_due = {
             let mut queue = waker.queue();
             let now = Instant::now();
-            while let Some((object, due)) = queue.start(now) {
-                let handle = passes.spawn(pass(object.clone(), now.duration_since(due)));
+            while let Some(start) = queue.start(now) {
+                let (object, waited) = (start.object.clone(), now.duration_since(start.due));
+                let handle = passes.spawn(pass(start, waited));
                 objects.insert(handle.id(), object);
             }
             queue.next_due()
@@ -135,6 +142,7 @@ mod tests {
         ObjectKey::new(Kind::Apply, "ns", name)
     }
 
+    const EVENT: Trigger = Trigger::Event(Kind::Apply);
     const SETTLED: Verdict = Verdict::Settled { next: None };
 
     /// Runs `pass` for `time`; returns when each pass started, in seconds since the begin.
@@ -144,8 +152,8 @@ mod tests {
     {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let (begin, count) = (Instant::now(), AtomicUsize::new(0));
-        let recorded = |object: ObjectKey, _| {
-            sender.send((object.name, begin.elapsed().as_secs_f32())).unwrap();
+        let recorded = |start: Start, _| {
+            sender.send((start.object.name, begin.elapsed().as_secs_f32())).unwrap();
             pass(count.fetch_add(1, Ordering::Relaxed))
         };
         run(waker, recorded, sleep(Duration::from_secs(time)), Duration::from_secs(1)).await;
@@ -160,11 +168,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn passes_run_when_woken_and_when_they_said() {
         let waker = Waker::new(8);
-        waker.wake([key("a")]);
+        waker.wake([key("a")], EVENT);
         let other = waker.clone();
         tokio::spawn(async move {
             sleep(Duration::from_secs(5)).await;
-            other.wake([key("b"), key("b")]);
+            other.wake([key("b"), key("b")], EVENT);
         });
         let verdicts = [Verdict::Settled { next: Some(Duration::from_mins(1)) }, SETTLED, SETTLED];
         let all = started(&waker, 3600, |n| async move { verdicts[n] }).await;
@@ -174,7 +182,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_are_retried_later_and_later() {
         let waker = Waker::new(8);
-        waker.wake([key("a")]);
+        waker.wake([key("a")], EVENT);
         let all = started(&waker, 20, |_| async { Verdict::Failed }).await;
         let times: Vec<f32> = all.into_iter().map(|(_, at)| at).collect();
         assert_eq!(times, [0.0, 1.0, 3.0, 7.0, 15.0]);
@@ -183,7 +191,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_more_passes_run_at_once_than_allowed() {
         let waker = Waker::new(2);
-        waker.wake([key("a"), key("b"), key("c")]);
+        waker.wake([key("a"), key("b"), key("c")], EVENT);
         let all = started(&waker, 100, |_| async {
             sleep(Duration::from_secs(10)).await;
             SETTLED
@@ -196,7 +204,7 @@ mod tests {
     async fn shutdown_lets_passes_finish_but_not_for_ever() {
         for (length, left) in [(3, 0), (30, 1)] {
             let waker = Waker::new(8);
-            waker.wake([key("a")]);
+            waker.wake([key("a")], EVENT);
             let pass = |_, _| async move {
                 sleep(Duration::from_secs(length)).await;
                 SETTLED
@@ -209,7 +217,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pass_that_panics_is_retried_and_stops_nobody_else() {
         let waker = Waker::new(1);
-        waker.wake([key("a")]);
+        waker.wake([key("a")], EVENT);
         let all = started(&waker, 4, |n| async move {
             assert!(n > 0, "the first pass panics");
             SETTLED

@@ -22,6 +22,7 @@ use crate::{
     causes::chain,
     discovery::Served,
     keep::{self, Kept},
+    queue::Trigger,
     scheduler::Waker,
     scope::Scope,
 };
@@ -109,7 +110,7 @@ impl Watch {
                 self.cache.deleted(&key, resource_version)
             }
         };
-        self.waker.wake(woken);
+        self.waker.wake(woken, Trigger::Event(self.kind));
     }
 
     fn kept(&self, object: DynamicObject) -> Kept {

@@ -20,11 +20,13 @@ use capt_status::{
     text::{MAX_MESSAGE, truncate},
 };
 
+use tracing::Instrument as _;
+
 use crate::{
     cache::{Cache, Look},
     events::Events,
     metrics::{Metrics, PassOutcome},
-    queue::Verdict,
+    queue::{Start, Trigger, Verdict},
     requests,
     requests::Requests,
     scheduler::Waker,
@@ -59,10 +61,22 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// One pass over `object`.
-    pub async fn pass(self, object: ObjectKey) -> Verdict {
+    /// One pass. Everything that is logged meanwhile says over which object, in which version, and why.
+    pub async fn pass(self, start: Start) -> Verdict {
+        let Start { object, due: _, trigger } = start;
         let (kind, begin) = (object.kind, Instant::now());
-        let (outcome, verdict) = self.reconcile(object).await;
+        let (uid, version) = self.cache.identity(&object);
+        // Of the highest level, so that what is logged says whom it is about whatever the log level is.
+        let span = tracing::error_span!(
+            "pass",
+            kind = kind.name(),
+            namespace = object.namespace.as_deref().unwrap_or_default(),
+            name = object.name,
+            uid,
+            resource_version = version,
+            %trigger,
+        );
+        let (outcome, verdict) = self.reconcile(object).instrument(span).await;
         self.metrics.pass(kind, outcome, begin.elapsed());
         verdict
     }
@@ -105,7 +119,7 @@ impl Worker {
                 (PassOutcome::Stale, Verdict::Stale)
             }
             Outcome::Blocked { action, by } => {
-                tracing::info!(%object, action = words(&plan, action), %by, "waits: there is still something in the way");
+                tracing::debug!(%object, action = words(&plan, action), %by, "waits: there is still something in the way");
                 (PassOutcome::Blocked, Verdict::Failed)
             }
             Outcome::Rejected { action, refusal } => {
@@ -139,7 +153,8 @@ impl Worker {
                 let action = actions.next();
                 if let Response::Object(answer) = &response {
                     log_write(plan, action);
-                    self.waker.wake(self.cache.answered(&request, answer.clone()));
+                    let written = request.written().map_or(plan.object.kind, |target| target.kind);
+                    self.waker.wake(self.cache.answered(&request, answer.clone()), Trigger::Write(written));
                 }
             }
             executor.answer(response);
@@ -163,8 +178,10 @@ impl Worker {
     }
 
     fn note_state(&self, plan: &Plan) {
-        if let Some(state) = plan.state {
-            self.metrics.state(&plan.object, state);
+        if let Some(state) = plan.state
+            && let Some(before) = self.metrics.state(&plan.object, state)
+        {
+            tracing::info!(from = before.as_str(), to = state.as_str(), note = plan.note, "the state changed");
         }
     }
 
@@ -184,7 +201,7 @@ fn until(now: Time, at: Time) -> Duration {
 fn log_write(plan: &Plan, action: Option<&Action>) {
     if let Some(action) = action {
         let (object, target) = (&plan.object, &action.target);
-        tracing::info!(%object, state = state(plan), reason = action.reason, "{} {target}", verb(&action.op));
+        tracing::debug!(%object, state = state(plan), reason = action.reason, "{} {target}", verb(&action.op));
     }
 }
 
@@ -272,6 +289,10 @@ mod tests {
         ObjectKey::new(Kind::CaptCluster, "ns", "demo")
     }
 
+    fn start() -> Start {
+        Start { object: key(), due: tokio::time::Instant::now(), trigger: Trigger::Event(Kind::CaptCluster) }
+    }
+
     fn worker(code: u16) -> (Worker, Arc<Server>) {
         scoped(code, Scope::default())
     }
@@ -300,12 +321,12 @@ mod tests {
     #[tokio::test]
     async fn a_pass_writes_what_it_planned_and_the_next_one_sees_it_without_a_watch() {
         let (worker, server) = worker(200);
-        assert!(matches!(worker.clone().pass(key()).await, Verdict::Wrote { .. }));
+        assert!(matches!(worker.clone().pass(start()).await, Verdict::Wrote { .. }));
         let requests = server.requests();
         let [(line, body)] = &requests[..] else { panic!("{requests:?}") };
         assert_eq!(line, "PATCH /apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/ns/captclusters/demo/status");
         assert_eq!((&body["metadata"]["resourceVersion"], &body["status"]["state"]), (&json!("5"), &json!("Pending")));
-        assert!(matches!(worker.pass(key()).await, Verdict::Settled { .. }), "it is at rest");
+        assert!(matches!(worker.pass(start()).await, Verdict::Settled { .. }), "it is at rest");
         assert!(server.requests().is_empty());
     }
 
@@ -315,7 +336,7 @@ mod tests {
             [(409, Verdict::Stale), (404, Verdict::Stale), (403, Verdict::Failed), (500, Verdict::Failed)]
         {
             let (worker, server) = worker(code);
-            assert_eq!(worker.pass(key()).await, verdict, "{code}");
+            assert_eq!(worker.pass(start()).await, verdict, "{code}");
             assert_eq!(server.requests().len(), 1, "a write is sent once");
         }
     }
@@ -324,7 +345,7 @@ mod tests {
     async fn an_object_that_is_gone_has_no_pass() {
         let (worker, server) = worker(200);
         worker.cache.deleted(&key(), 6);
-        assert_eq!(worker.pass(key()).await, Verdict::Settled { next: None });
+        assert_eq!(worker.pass(start()).await, Verdict::Settled { next: None });
         assert!(server.requests().is_empty());
     }
 
@@ -334,7 +355,7 @@ mod tests {
             let shard = shard.map(|text| text.parse().unwrap());
             let is_ours = shard.is_some_and(|shard: crate::scope::Shard| shard.holds("u"));
             let (worker, server) = scoped(200, Scope { filter, shard, ..Scope::default() });
-            let verdict = worker.pass(key()).await;
+            let verdict = worker.pass(start()).await;
             assert_eq!(verdict == Verdict::Settled { next: None }, !is_ours, "{shard:?}");
             assert_eq!(server.requests().len(), usize::from(is_ours), "{shard:?}");
         }

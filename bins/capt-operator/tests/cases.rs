@@ -18,7 +18,7 @@ use capt_operator::{
     cli::{ClusterStatusChoice, WorkspaceApiChoice},
     connection::Connection,
     lease::gate::{Gate, boot_time},
-    queue::{Queue, Verdict},
+    queue::{Queue, Trigger, Verdict},
     requests::Requests,
     run::{self, Options, Watching},
     scope::Scope,
@@ -31,6 +31,7 @@ use capt_reconcile::{
     plan::{Action, Op, Plan, Precondition},
 };
 use capt_sim::{definitions, service::Service, world::World};
+use capt_status::machine::Timeouts;
 use http_body_util::{BodyExt, Full};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -75,7 +76,8 @@ async fn operate(
         workspace_api: WorkspaceApiChoice::Auto,
         cluster_status: ClusterStatusChoice::Auto,
         features: Features::default(),
-        concurrency: 8,
+        timeouts: Timeouts::default(),
+        concurrency: 8.into(),
         timeout: Duration::from_secs(10),
         clock: system_clock,
         lease: None,
@@ -92,6 +94,8 @@ async fn operate(
         result = tokio::time::timeout(Duration::from_mins(2), done) => result.unwrap(),
     }
 }
+
+const EVENT: Trigger = Trigger::Event(Kind::CaptCluster);
 
 fn has_state(world: &World, name: &str) -> bool {
     world.get(&key(name)).is_some_and(|object| object["status"]["state"] == "Pending")
@@ -129,15 +133,15 @@ async fn cb_120_every_object_of_a_long_list_is_reconciled() {
 fn cb_121_an_object_that_fails_waits_longer_each_time_and_alone() {
     let (mut queue, now) = (Queue::new(8), Instant::now());
     let fail = |queue: &mut Queue, name: &str| {
-        queue.wake(key(name), now);
-        assert_eq!(queue.start(now).unwrap().0, key(name));
+        queue.wake(key(name), EVENT, now);
+        assert_eq!(queue.start(now).unwrap().object, key(name));
         queue.finish(key(name), Verdict::Failed, now).unwrap().as_secs()
     };
     let waits: Vec<u64> = (0..12).map(|_| fail(&mut queue, "bad")).collect();
     assert!(waits.windows(2).all(|pair| pair[1] == (pair[0] * 2).min(300)), "{waits:?}");
     assert_eq!((waits[0], waits[11]), (1, 300));
     assert_eq!(fail(&mut queue, "other"), 1, "nobody waits for somebody else's failures");
-    queue.wake(key("bad"), now);
+    queue.wake(key("bad"), EVENT, now);
     queue.start(now);
     queue.finish(key("bad"), Verdict::Wrote { next: None }, now);
     assert_eq!(fail(&mut queue, "bad"), 1, "a success forgets them");

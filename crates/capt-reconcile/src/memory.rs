@@ -255,13 +255,14 @@ pub fn worth_a_write_at<S: Remembered>(stored: &S, wanted: &S, now: Time) -> Opt
     (at > now && last <= now).then_some(at)
 }
 
-/// Limits from the spec: `spec.timeouts`, then those of the Go implementation, then the defaults.
+/// Limits from the spec: `spec.timeouts`, then those of the Go implementation, then `defaults`.
 pub fn limits(
+    defaults: Timeouts,
     timeouts: Option<&SpecTimeouts>,
     go: &[(Timer, Option<i32>)],
     strategy: Option<&RecoveryStrategy>,
 ) -> Limits {
-    let mut limits = Limits { timeouts: Timeouts::default(), budget: budget(strategy) };
+    let mut limits = Limits { timeouts: defaults, budget: budget(strategy) };
     let own = timeouts.into_iter().flat_map(|timeouts| {
         let SpecTimeouts {
             vpc_creation_timeout,
@@ -331,11 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn the_spec_goes_before_go_and_go_before_the_defaults() {
+    fn the_spec_goes_before_go_and_go_before_the_flags_and_these_before_the_defaults() {
         let spec = SpecTimeouts { control_plane_timeout: Some(7), ..SpecTimeouts::default() };
         let go = [(Timer::ControlPlane, Some(60)), (Timer::VpcReady, Some(45))];
-        let limits = limits(Some(&spec), &go, None);
+        let flags = [Timer::ControlPlane, Timer::VpcReady, Timer::Secret];
+        let flags = flags.into_iter().fold(Timeouts::default(), |all, timer| all.with(timer, Span::from_minutes(90)));
+        let limits = limits(flags, Some(&spec), &go, None);
         let minutes = |timer| limits.timeouts.of(timer).as_seconds() / 60;
-        assert_eq!([Timer::ControlPlane, Timer::VpcReady, Timer::Secret].map(minutes), [7, 45, 5]);
+        let timers = [Timer::ControlPlane, Timer::VpcReady, Timer::Secret, Timer::WorkspaceReady];
+        assert_eq!(timers.map(minutes), [7, 45, 90, 30]);
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use capt_api::foreign::WorkspaceApi;
-use capt_status::{Time, machine::Limits};
+use capt_status::{
+    Time,
+    machine::{Limits, Timeouts},
+};
 
 use crate::{
     captcluster, captcontrolplane,
@@ -46,6 +49,8 @@ pub struct Settings {
     pub cluster_crd: ClusterCrd,
     /// What is done for provider objects.
     pub features: Features,
+    /// How long each timer may run where no spec says otherwise.
+    pub timeouts: Timeouts,
 }
 
 impl Default for Settings {
@@ -55,6 +60,7 @@ impl Default for Settings {
             cluster_status: ClusterStatus::default(),
             cluster_crd: ClusterCrd::default(),
             features: Features::default(),
+            timeouts: Timeouts::default(),
         }
     }
 }
@@ -107,11 +113,11 @@ pub fn observe(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Observat
     }
 }
 
-/// The limits within which a provider object has to be done, from its spec and the defaults.
-pub fn limits(object: &Object) -> Option<Limits> {
+/// The limits within which a provider object has to be done, from its spec and, where that says nothing, `timeouts`.
+pub fn limits(object: &Object, timeouts: Timeouts) -> Option<Limits> {
     match object {
-        Object::CaptCluster(object) => Some(captcluster::limits(object)),
-        Object::ControlPlane(object) => Some(captcontrolplane::limits(object)),
+        Object::CaptCluster(object) => Some(captcluster::limits(object, timeouts)),
+        Object::ControlPlane(object) => Some(captcontrolplane::limits(object, timeouts)),
         Object::Cluster(_)
         | Object::Template(_)
         | Object::Apply(_)

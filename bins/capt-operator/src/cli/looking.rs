@@ -7,7 +7,7 @@ use capt_status::Time;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::{
-    CONNECTION, ClusterStatusChoice, WorkspaceApiChoice,
+    CONNECTION, ClusterStatusChoice, TimerArgs, WorkspaceApiChoice,
     values::{Named, features, object},
 };
 
@@ -21,14 +21,17 @@ pub struct SourceArgs {
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the service account in a cluster].
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    #[arg(long, env = "CAPT_KUBECONFIG", value_name = "FILE", help_heading = CONNECTION)]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current one].
-    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
+    #[arg(long, env = "CAPT_CONTEXT", value_name = "NAME", help_heading = CONNECTION)]
     pub context: Option<String>,
     /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
     #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t)]
     pub workspace_api: WorkspaceApiChoice,
+    /// How long things may take, as the operator was told.
+    #[command(flatten)]
+    pub timers: TimerArgs,
     /// The moment that ages and deadlines are told for, as in 2026-01-31T12:00:00Z [default: now].
     #[arg(long, value_name = "TIME")]
     pub now: Option<Time>,

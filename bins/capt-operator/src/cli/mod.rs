@@ -4,23 +4,27 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use capt_reconcile::{cluster::mode::ClusterStatus, pass::Features};
+use capt_reconcile::{cluster::mode::ClusterStatus, object::Kind, pass::Features};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
-use crate::scope::Shard;
+use crate::{queue::Concurrency, scope::Shard};
 pub use looking::{
     ClassifyArgs, Colour, ExplainArgs, OutputFormat, PlanArgs, ReasonsArgs, ReasonsFormat, SourceArgs, TreeArgs,
     TreeFormat,
 };
+pub use timers::TimerArgs;
 pub use values::{Address, Named};
 use values::{address, duration, features, log_level};
 
 mod looking;
+mod timers;
 mod values;
 
 const CONNECTION: &str = "Connection";
 const SCOPE: &str = "Scope";
 const LIMITS: &str = "Limits";
+const TIMERS: &str = "Timers (spec.timeouts goes before them)";
 const LEASE: &str = "Lease";
 const LOGGING: &str = "Logging";
 const SERVERS: &str = "Health and metrics";
@@ -55,6 +59,12 @@ pub enum Command {
     Classify(ClassifyArgs),
     /// Prints the roles that `run` needs as YAML, for `kubectl apply -f -`.
     Rbac(RbacArgs),
+    /// Prints a script that completes the command line, for a shell.
+    ///
+    /// For bash: `capt-operator completions bash > /etc/bash_completion.d/capt-operator`.
+    Completions(CompletionsArgs),
+    /// Prints the manual page, of everything or of one command: `capt-operator man run | man -l -`.
+    Man(ManArgs),
     /// Prints the CRDs as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Starts API server, Cluster API core, Terraform provider and CAPT in this process, to play with.
@@ -75,6 +85,22 @@ pub struct RbacArgs {
     /// The roles of an operator of this namespace only; several times, or a list with commas, for several [default: all].
     #[arg(long = "namespace", env = "CAPT_NAMESPACE", value_name = "NAME", value_delimiter = ',')]
     pub namespaces: Vec<String>,
+}
+
+/// Flags of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// Flags of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Only this command [default: what commands there are].
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
 }
 
 /// Flags of `sandbox`.
@@ -129,12 +155,27 @@ pub struct RunArgs {
     /// (actions after failures); or `none`.
     #[arg(long, env = "CAPT_FEATURES", value_name = "LIST", default_value = "progress,dependencies,recovery", value_parser = features, help_heading = SCOPE)]
     pub features: Features,
-    /// Passes that run at the same time.
+    /// Passes that run at the same time, over objects of all kinds together.
     #[arg(long, env = "CAPT_CONCURRENCY", value_name = "N", default_value = "8", help_heading = LIMITS)]
     pub concurrency: NonZeroUsize,
+    /// Passes over CAPTClusters at the same time [default: as all together].
+    #[arg(long, env = "CAPT_CAPTCLUSTER_CONCURRENCY", value_name = "N", help_heading = LIMITS)]
+    pub captcluster_concurrency: Option<NonZeroUsize>,
+    /// Passes over CAPTControlPlanes at the same time [default: as all together].
+    #[arg(long, env = "CAPT_CAPTCONTROLPLANE_CONCURRENCY", value_name = "N", help_heading = LIMITS)]
+    pub captcontrolplane_concurrency: Option<NonZeroUsize>,
+    /// Passes over WorkspaceTemplateApplies at the same time [default: as all together].
+    #[arg(long, env = "CAPT_WORKSPACETEMPLATEAPPLY_CONCURRENCY", value_name = "N", help_heading = LIMITS)]
+    pub workspacetemplateapply_concurrency: Option<NonZeroUsize>,
+    /// Passes over Clusters at the same time [default: as all together].
+    #[arg(long, env = "CAPT_CLUSTER_CONCURRENCY", value_name = "N", help_heading = LIMITS)]
+    pub cluster_concurrency: Option<NonZeroUsize>,
     /// How long to wait for the answer to a request.
     #[arg(long, env = "CAPT_WRITE_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = LIMITS)]
     pub write_timeout: Duration,
+    /// How long things may take.
+    #[command(flatten)]
+    pub timers: TimerArgs,
     /// The lease.
     #[command(flatten)]
     pub lease: LeaseArgs,
@@ -219,6 +260,20 @@ pub enum ClusterStatusChoice {
     Standalone,
 }
 
+impl RunArgs {
+    /// How many passes run at the same time.
+    pub fn concurrency(&self) -> Concurrency {
+        let by_kind = [
+            (Kind::CaptCluster, self.captcluster_concurrency),
+            (Kind::CaptControlPlane, self.captcontrolplane_concurrency),
+            (Kind::Apply, self.workspacetemplateapply_concurrency),
+            (Kind::Cluster, self.cluster_concurrency),
+        ];
+        let by_kind = by_kind.into_iter().filter_map(|(kind, limit)| Some((kind, limit?.get()))).collect();
+        Concurrency { total: self.concurrency.get(), by_kind }
+    }
+}
+
 impl From<ClusterStatusChoice> for ClusterStatus {
     fn from(choice: ClusterStatusChoice) -> Self {
         match choice {
@@ -247,6 +302,30 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    /// A Deployment sets some by flags and some by the environment; none must be out of reach of either.
+    #[test]
+    fn every_flag_of_run_has_an_environment_variable_of_its_name_and_says_its_default() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").unwrap();
+        let mut seen = 0;
+        for flag in run.get_arguments() {
+            let Some(long) = flag.get_long().filter(|long| *long != "help") else { continue };
+            let expected = format!("CAPT_{}", long.to_uppercase().replace('-', "_"));
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(expected.as_str()), "--{long}");
+            let help = flag.get_help().unwrap().to_string();
+            let says = !flag.get_default_values().is_empty() || help.contains("[default: ") || no_default(long);
+            assert!(says, "--{long} has no default and does not say what happens without it");
+            assert!(flag.get_help_heading().is_some(), "--{long} is in no group");
+            seen += 1;
+        }
+        assert!(seen > 25, "{seen}");
+    }
+
+    /// Flags that mean what they say: without them there is none of it.
+    fn no_default(long: &str) -> bool {
+        ["watch-filter", "shard"].contains(&long)
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

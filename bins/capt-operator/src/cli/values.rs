@@ -98,6 +98,16 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A length of at least a minute, in whole minutes, as `spec.timeouts` has them.
+pub(super) fn minutes(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: capt_status::time::ParseTimeError| error.to_string())?;
+    if span.as_seconds() >= 60 && span.as_seconds() % 60 == 0 {
+        Ok(span)
+    } else {
+        Err("it must be whole minutes, at least 1m".to_owned())
+    }
+}
+
 /// `progress,recovery`, or `none`.
 pub(super) fn features(text: &str) -> Result<Features, String> {
     let mut features = Features { progress: false, dependencies: false, recovery: false };

@@ -300,24 +300,24 @@ impl Metrics {
         }
     }
 
-    /// A pass found, or brought, the object into `state`.
-    pub fn state(&self, object: &ObjectKey, state: State) {
+    /// A pass found, or brought, the object into `state`. Returns in which it was before, if that was another.
+    pub fn state(&self, object: &ObjectKey, state: State) -> Option<State> {
         let kind = object.kind.name();
         let now = Instant::now();
         let before = {
             let mut states = self.states();
             match states.get(object) {
-                Some((known, _)) if *known == state => return,
+                Some((known, _)) if *known == state => return None,
                 Some(_) | None => states.insert(object.clone(), (state, now)),
             }
         };
         // A new process cannot tell since when an object has been in its state.
-        if let Some((from, since)) = before {
-            let labels = TransitionLabels { kind, from: from.as_str(), to: state.as_str() };
-            self.transitions.get_or_create(&labels).inc();
-            let labels = StateLabels { kind, state: from.as_str() };
-            self.state_seconds.get_or_create(&labels).observe(now.duration_since(since).as_secs_f64());
-        }
+        let (from, since) = before?;
+        let labels = TransitionLabels { kind, from: from.as_str(), to: state.as_str() };
+        self.transitions.get_or_create(&labels).inc();
+        let labels = StateLabels { kind, state: from.as_str() };
+        self.state_seconds.get_or_create(&labels).observe(now.duration_since(since).as_secs_f64());
+        Some(from)
     }
 
     /// The object is gone.

@@ -28,6 +28,7 @@ use capt_sim::{
     service::Service,
     terraform, world,
 };
+use capt_status::machine::Timeouts;
 use kube::Client;
 use tokio::{
     net::TcpListener,
@@ -214,7 +215,8 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, sto
             workspace_api,
             cluster_status: ClusterStatusChoice::Auto,
             features: Features::default(),
-            concurrency: 8,
+            timeouts: Timeouts::default(),
+            concurrency: 8.into(),
             timeout: Duration::from_secs(10),
             clock: clock::now,
             // There is no other one.

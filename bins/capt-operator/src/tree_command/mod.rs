@@ -58,7 +58,7 @@ pub enum Error {
 /// The command; returns the exit code.
 pub fn command(args: &TreeArgs, io: &mut Io<'_>) -> Result<u8, Error> {
     let input = Input::open(&args.source, io)?;
-    let settings = input.settings(args.source.workspace_api);
+    let settings = input.settings(&args.source);
     let roots = |world: &World| roots(world, args.cluster.as_deref(), args.source.namespace.as_deref());
     let mut shown = None;
     loop {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use capt_api::{CAPTCluster, CAPTControlPlane, foreign::ClusterView, names::MANAGED_BY_ANNOTATION};
+use capt_status::machine::Timeouts;
 use kube::ResourceExt;
 
 use crate::{
@@ -22,6 +23,8 @@ pub struct Observed {
     pub captcluster: Arc<CAPTCluster>,
     /// What the operator was told to do and to leave.
     pub features: Features,
+    /// How long each timer may run where the spec does not say.
+    pub timeouts: Timeouts,
     /// What it depends on, where that is tracked.
     pub dependencies: Option<Graph>,
     /// Why it is paused, if it is.
@@ -43,6 +46,7 @@ pub fn observe(view: &View<'_>, captcluster: Arc<CAPTCluster>, settings: Setting
     let key = meta::key_of(Kind::CaptCluster, captcluster.as_ref());
     Observed {
         features: settings.features,
+        timeouts: settings.timeouts,
         dependencies: settings.features.dependencies.then(|| Graph::observe(view, [key], settings)),
         paused: pause::reason(view, Kind::CaptCluster, captcluster.as_ref(), owner),
         externally_managed: captcluster.annotations().contains_key(MANAGED_BY_ANNOTATION),

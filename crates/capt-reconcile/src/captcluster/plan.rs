@@ -9,7 +9,9 @@ use capt_api::{
 use capt_status::{
     CheckName, CheckResult, CheckStatus, Condition, ConditionStatus, Operation, State, Time,
     condition::{self, Verdict},
-    machine::{self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace},
+    machine::{
+        self, Cause, Checks, Configuration, Facts, Infrastructure, Inputs, Lifecycle, Owner, Role, Timeouts, Workspace,
+    },
 };
 use kube::ResourceExt;
 use serde_json::json;
@@ -86,7 +88,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     }
     found.record(observed, &mut wanted);
     let hash = provider::spec_hash(captcluster, &captcluster.spec, &["workspaceTemplateApplyName"]);
-    let mut limits = limits(captcluster);
+    let mut limits = limits(captcluster, observed.timeouts);
     let actions = Actions::of(captcluster.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
     if actions.is_empty() {
         limits.budget.max_retries = 0;
@@ -179,9 +181,9 @@ fn checks<'a>(vpc: &Vpc, cause: &'a Cause) -> [CheckResult<'a>; 2] {
 }
 
 /// Limits from the spec.
-pub(crate) fn limits(captcluster: &CAPTCluster) -> machine::Limits {
+pub(crate) fn limits(captcluster: &CAPTCluster, defaults: Timeouts) -> machine::Limits {
     let spec = &captcluster.spec;
-    memory::limits(spec.timeouts.as_ref(), &[], spec.recovery_strategy.as_ref())
+    memory::limits(defaults, spec.timeouts.as_ref(), &[], spec.recovery_strategy.as_ref())
 }
 
 /// What is known of the VPC.
@@ -442,7 +444,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
         manager: CAPTCLUSTER_MANAGER,
         waiting_for: message,
         blocked: observed.vpc.destroy_failure(),
-        limits: &limits(captcluster),
+        limits: &limits(captcluster, observed.timeouts),
         generation: meta::generation(captcluster),
         features: observed.features,
     };

@@ -6,6 +6,7 @@ use capt_api::{
     CAPTCluster, CAPTControlPlane, TemplateReference,
     foreign::{ClusterView, SecretView},
 };
+use capt_status::machine::Timeouts;
 use kube::ResourceExt;
 
 use super::spot::{self, Spot};
@@ -30,6 +31,8 @@ pub struct Observed {
     pub control_plane: Arc<CAPTControlPlane>,
     /// What the operator was told to do and to leave.
     pub features: Features,
+    /// How long each timer may run where the spec does not say.
+    pub timeouts: Timeouts,
     /// What it depends on, where that is tracked.
     pub dependencies: Option<Graph>,
     /// Why it is paused, if it is.
@@ -86,6 +89,7 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
     };
     Observed {
         features: settings.features,
+        timeouts: settings.timeouts,
         dependencies: settings.features.dependencies.then(|| Graph::observe(view, [key], settings)),
         paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
         infrastructure: infrastructure(view, &cluster, &namespace, settings),

@@ -7,7 +7,7 @@ use capt_api::{
 use capt_status::{
     CheckName, Condition, Operation, State, Time,
     condition::{self, Verdict},
-    machine::{self, Cause, Checks, Configuration, Facts, Inputs, Lifecycle, Owner, Role, Timer, Workspace},
+    machine::{self, Cause, Checks, Configuration, Facts, Inputs, Lifecycle, Owner, Role, Timeouts, Timer, Workspace},
 };
 
 use super::{
@@ -86,7 +86,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         None => (Owner::Missing, Found::new(Workspace::Queued, provider::waiting_for_cluster(control_plane))),
     };
     let hash = provider::spec_hash(control_plane, &control_plane.spec, &WRITTEN_BY_US);
-    let mut limits = limits(control_plane);
+    let mut limits = limits(control_plane, observed.timeouts);
     let actions = Actions::of(control_plane.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
     if actions.is_empty() {
         limits.budget.max_retries = 0;
@@ -151,7 +151,7 @@ fn was_restored(observed: &Observed) -> bool {
 }
 
 /// Limits from the spec, and from where the Go implementation has them.
-pub(crate) fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
+pub(crate) fn limits(control_plane: &CAPTControlPlane, defaults: Timeouts) -> machine::Limits {
     let spec = &control_plane.spec;
     let go = spec.control_plane_config.as_ref().and_then(|config| config.timeouts.as_ref()).map_or_else(
         Vec::new,
@@ -159,7 +159,7 @@ pub(crate) fn limits(control_plane: &CAPTControlPlane) -> machine::Limits {
             vec![(Timer::ControlPlane, timeouts.control_plane_timeout), (Timer::VpcReady, timeouts.vpc_ready_timeout)]
         },
     );
-    memory::limits(spec.timeouts.as_ref(), &go, spec.recovery_strategy.as_ref())
+    memory::limits(defaults, spec.timeouts.as_ref(), &go, spec.recovery_strategy.as_ref())
 }
 
 /// Both applies, then the finalizer. Needs no template, Cluster or Secret.
@@ -197,7 +197,7 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTControlPlaneStat
         manager: CONTROL_PLANE_MANAGER,
         waiting_for: message,
         blocked: children.into_iter().find_map(Child::destroy_failure),
-        limits: &limits(control_plane),
+        limits: &limits(control_plane, observed.timeouts),
         generation: meta::generation(control_plane),
         features: observed.features,
     };
