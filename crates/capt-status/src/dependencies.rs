@@ -9,6 +9,20 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 /// The objects an object depends on; at most 32 nodes.
+///
+/// ```
+/// use capt_status::{Dependencies, DependencyNode};
+///
+/// let mut graph = Dependencies::default();
+/// for (key, type_, name) in [("Cluster/a", "Cluster", "a"), ("Network/n", "Network", "n")] {
+///     let (type_, name, status) = (type_.to_owned(), name.to_owned(), "Ready".to_owned());
+///     graph.add(key, DependencyNode { type_, name, namespace: None, status });
+/// }
+/// graph.connect("Cluster/a", "Network/n");
+/// assert_eq!((graph.dependents("Network/n"), graph.cycle()), (vec!["Cluster/a"], None));
+/// graph.connect("Network/n", "Cluster/a");
+/// assert_eq!(graph.cycle(), Some(vec!["Cluster/a", "Network/n", "Cluster/a"]));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Dependencies {

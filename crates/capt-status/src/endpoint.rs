@@ -13,6 +13,16 @@ pub const DEFAULT_PORT: u16 = 443;
 const MAX_HOST: usize = 512;
 
 /// Host and port; both valid by construction. An IPv6 host is kept without brackets.
+///
+/// ```
+/// use capt_status::Endpoint;
+///
+/// let endpoint: Endpoint = "https://ABC.gr7.eu-west-1.eks.amazonaws.com".parse()?;
+/// assert_eq!(endpoint.to_string(), "ABC.gr7.eu-west-1.eks.amazonaws.com:443");
+/// assert_eq!("[2001:db8::1]:6443".parse::<Endpoint>()?.host(), "2001:db8::1");
+/// assert!("https://user@host".parse::<Endpoint>().is_err());
+/// # Ok::<(), capt_status::endpoint::EndpointError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     host: String,

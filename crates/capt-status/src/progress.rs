@@ -7,6 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::time::{Span, Time};
 
 /// What is being done, how far it is, and what was done before.
+///
+/// ```
+/// use capt_status::{Operation, Progress};
+///
+/// let json = r#"{"currentOperation":"Create","percentComplete":60,"milestone":"3 of 5"}"#;
+/// let progress: Progress = serde_json::from_str(json)?;
+/// assert_eq!((progress.current_operation, progress.percent_complete), (Some(Operation::Create), Some(60)));
+/// assert_eq!(serde_json::to_string(&progress)?, json);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

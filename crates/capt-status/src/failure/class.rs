@@ -108,3 +108,20 @@ impl fmt::Display for Stage {
         f.write_str(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn classes_and_stages_print_as_their_text() {
+        for class in Class::ALL {
+            assert_eq!(class.to_string(), class.as_str());
+        }
+        for stage in Stage::ALL {
+            assert_eq!(stage.to_string(), stage.as_str());
+        }
+    }
+}

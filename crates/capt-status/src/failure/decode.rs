@@ -93,7 +93,7 @@ pub fn full_text(message: &str) -> String {
 pub(super) fn unpack(message: &str) -> Unpacked<'_> {
     let mut shell = String::new();
     let mut output = Vec::new();
-    let (mut rest, mut logs, mut complete, mut readable) = (message, 0, true, false);
+    let (mut rest, mut logs, mut complete) = (message, 0, true);
     while logs < MAX_LOGS {
         let Some((before, encoded, after)) = find(rest) else { break };
         let before = match before.rfind("To see the full error run") {
@@ -101,10 +101,7 @@ pub(super) fn unpack(message: &str) -> Unpacked<'_> {
             None => before.trim_end_matches(['"', '\\', '\'', ' ']).trim_end_matches("echo"),
         };
         shell.push_str(before.trim_end());
-        let start = output.len();
-        let end = gunzip(&decode(encoded), &mut output, MAX_DECODED);
-        complete &= end == End::Complete;
-        readable |= end == End::Complete || output.len() > start;
+        complete &= gunzip(&decode(encoded), &mut output, MAX_DECODED) == End::Complete;
         rest = after.trim_start_matches(['"', '\\', '\'', ' ']);
         for command in ["| base64 -d", "| gunzip"] {
             rest = rest.strip_prefix(command).unwrap_or(rest).trim_start_matches(' ');
@@ -118,9 +115,7 @@ pub(super) fn unpack(message: &str) -> Unpacked<'_> {
         shell.push('\n');
         shell.push_str(rest);
     }
-    let log = if !readable {
-        Log::Unreadable
-    } else if output.iter().all(u8::is_ascii_whitespace) {
+    let log = if output.iter().all(u8::is_ascii_whitespace) {
         if complete { Log::Empty } else { Log::Unreadable }
     } else {
         Log::Text { text: String::from_utf8_lossy(&output).into_owned(), complete }
@@ -157,7 +152,7 @@ fn encoded_length(text: &str) -> usize {
             b'=' | b'\n' | b'\r' => at += 1,
             b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r')) => at += 2,
             // Indentation behind a line break belongs to the line break.
-            b' ' | b'\t' if at > 0 && matches!(bytes.get(at - 1), Some(b'\n' | b' ' | b'\t')) => at += 1,
+            b' ' | b'\t' if matches!(bytes.get(at.wrapping_sub(1)), Some(b'\n' | b' ' | b'\t')) => at += 1,
             _ => break,
         }
     }
@@ -214,7 +209,7 @@ mod tests {
     #[test]
     fn it_is_found_however_it_was_copied() {
         let encoded = encode(TEXT);
-        let (first, second) = encoded.split_at(30);
+        let (first, second) = encoded.split_at(encoded.len() - 8);
         for message in [
             encoded.clone(),
             format!("x\necho '{encoded}' | base64 -d | gunzip"),
@@ -231,8 +226,11 @@ mod tests {
     fn a_log_that_is_cut_off_gives_its_beginning() {
         let long: String = (0..500).map(|n| format!("line {n}\n")).collect();
         let encoded = encode(&long);
-        let Log::Text { text, complete } = text(&encoded[..encoded.len() / 2]).1 else { panic!("no text") };
-        assert!(!complete && text.len() > 100 && long.starts_with(&text), "{text}");
+        // Four characters are three bytes; it may end behind any of them.
+        for cut in 0..4 {
+            let Log::Text { text, complete } = text(&encoded[..encoded.len() / 2 + cut]).1 else { panic!("no text") };
+            assert!(!complete && text.len() > 100 && long.starts_with(&text), "{text}");
+        }
     }
 
     #[test]
@@ -253,8 +251,32 @@ mod tests {
         let text = full_text(&[part.as_str(), part.as_str()].join(" "));
         assert_eq!(text.len(), MAX_DECODED);
         let long = "ü".repeat(MAX_INPUT);
-        assert!(bounded(&long).len() <= MAX_INPUT + 1);
+        assert!(bounded(&long).len() <= MAX_INPUT);
         assert_eq!(bounded("short"), "short");
+    }
+
+    #[test]
+    fn a_long_message_keeps_half_of_the_bound_at_each_end() {
+        let half = MAX_INPUT / 2;
+        let long = ["a".repeat(MAX_INPUT), "b".repeat(MAX_INPUT)].concat();
+        assert_eq!(bounded(&long), ["a".repeat(half), "\n".to_owned(), "b".repeat(half - 1)].concat());
+        let longest = "a".repeat(MAX_INPUT);
+        assert_eq!(bounded(&longest), longest);
+    }
+
+    #[test]
+    fn only_so_many_logs_are_decoded() {
+        let part = encode("one ");
+        let message = Vec::from([part.as_str(); MAX_LOGS + 1]).join(" ");
+        assert_eq!(text(&message), (["\n", part.as_str()].concat(), complete(&"one ".repeat(MAX_LOGS))));
+    }
+
+    #[test]
+    fn a_log_begins_where_no_other_base64_stands_before_it_and_ends_with_its_quote() {
+        let encoded = encode(TEXT);
+        let before = format!("{} xH4sI is none:", "a".repeat(60));
+        assert_eq!(text(&format!("{before} {encoded}")), (before, complete(TEXT)));
+        assert_eq!(text(&format!("\\\"{encoded}\\\"and more")), ("\nand more".to_owned(), complete(TEXT)));
     }
 
     proptest! {

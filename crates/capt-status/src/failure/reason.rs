@@ -89,7 +89,10 @@ impl fmt::Display for Reason {
 
 #[cfg(test)]
 mod tests {
-    use alloc::collections::BTreeSet;
+    extern crate std;
+
+    use alloc::{collections::BTreeSet, string::ToString};
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
     use super::*;
 
@@ -108,6 +111,17 @@ mod tests {
         for reason in Reason::ALL {
             let hint = reason.hint();
             assert!(hint.len() <= 200 && hint.len() > 20 && hint.ends_with('.'), "{reason}: {hint}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_its_name() {
+        let hashes: BTreeSet<u64> =
+            Reason::ALL.into_iter().map(|reason| BuildHasherDefault::<DefaultHasher>::new().hash_one(reason)).collect();
+        assert_eq!(hashes.len(), Reason::ALL.len());
+        for (at, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason.to_string(), reason.as_str());
+            assert_eq!(Reason::ALL.iter().position(|other| *other == reason), Some(at));
         }
     }
 

@@ -50,10 +50,10 @@ impl Scan<'_> {
         let hash = hash_word(first, length);
         let kinds = kinds(hash);
         // A code is found by itself, a phrase by its first word and the two bytes behind it.
-        let mut is_known_code = kinds & CODE != 0 && self.patterns(start, end, hash);
+        let is_known_code = kinds & CODE != 0 && self.patterns(start, end, hash);
         if kinds & PHRASE != 0 {
             if let Some([one, two]) = self.text.get(end..end + 2) {
-                is_known_code |= self.patterns(start, end, hash_longer(hash, [*one, *two]));
+                self.patterns(start, end, hash_longer(hash, [*one, *two]));
             }
         }
         if is_known_code || length < 8 {
@@ -188,6 +188,7 @@ mod tests {
         assert_eq!(reason("Secret \"a\" not found"), "ReferenceNotFound");
         assert_eq!(reason(&far), "NotFound");
         assert_eq!(reason("the secret of this"), "");
+        assert_eq!(reason("the secret xnot found"), "", "a word that only ends as the phrase goes on");
     }
 
     #[test]
@@ -207,6 +208,15 @@ mod tests {
             ("Invalidation", ""),
             ("TooManyLoadBalancersException", "LoadBalancerQuotaExceeded"),
             ("ConcurrentModificationFooException", "OperationInProgress"),
+            // Its only capital but the first is the tenth letter.
+            ("DuplicateFoo", "AlreadyExists"),
+            // In small letters from 14 on, and behind a dot.
+            ("xlimitexceeded", "QuotaExceeded"),
+            ("foonotready", ""),
+            ("foo.barnotready", "OperationInProgress"),
+            ("FOONOTREADY", ""),
+            // As VpcLimitExceeded begins and ends, and as long.
+            ("VpcLimitAbcdefgdException", ""),
         ] {
             assert_eq!(reason(text), expected, "{text}");
         }

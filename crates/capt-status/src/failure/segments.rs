@@ -280,7 +280,7 @@ fn strip_frame(line: &str) -> (&str, bool) {
         return (inner, true);
     }
     // Behind a frame there may be a colour of its own.
-    if framed.is_some() && inner.starts_with('\u{1b}') {
+    if inner.starts_with('\u{1b}') {
         return strip_frame(inner);
     }
     (inner, line.starts_with('├'))
@@ -334,6 +334,15 @@ mod tests {
     }
 
     #[test]
+    fn only_what_terraform_prints_of_the_code_goes() {
+        for text in ["on page line 3 of it", "on a line x:", "with a. and b,", "with care,"] {
+            assert_eq!(bodies(&alloc::format!("Error: a\n{text}\n")), [["a ", text].concat()]);
+        }
+        assert_eq!(bodies("Error: a  b\n"), ["a b"]);
+        assert_eq!(bodies("Error: a\n\nError: \u{1b}[0m\n\nb\n"), ["a", "b"]);
+    }
+
+    #[test]
     fn warnings_and_preambles_are_no_errors() {
         let text = "There are some problems with the CLI configuration:\n╷\n│ Warning: Unable to open\n│\n│ The file does not exist.\n╵\n\n\
             Error: First\n\nWarning: throttled\n\nnot me\n\nError: Second\n";
@@ -375,6 +384,8 @@ mod tests {
     #[test]
     fn escaped_line_breaks_are_line_breaks() {
         assert_eq!(bodies("\\nError: a\\n\\nb\\n"), ["a: b"]);
+        // Only where there are no real ones.
+        assert_eq!(bodies("Error: a\\nb\n\nError: c\n"), ["a\\nb", "c"]);
         assert_eq!(bodies(""), Vec::<&str>::new());
     }
 

@@ -53,6 +53,23 @@ pub struct Taken<'a> {
 }
 
 /// What `before` becomes with a step that was taken at `now`.
+///
+/// ```
+/// use capt_status::{Operation, Progress, Time, machine::{*, progress::{Taken, advance}}};
+///
+/// let facts = Facts {
+///     role: Role::ControlPlane, lifecycle: Lifecycle::Active, owner: Owner::Known, inputs: Inputs::Valid,
+///     infrastructure: Infrastructure::Ready, workspace: Workspace::Applying, busy: true,
+///     configuration: Configuration::Incomplete, checks: Checks::Passing, same_failure: false, user_changed: false,
+/// };
+/// let (limits, now) = (Limits::default(), Time::from_unix(0));
+/// let next = follow(&Memory::default(), &facts, &limits, now);
+/// let (change, timeouts) = (Operation::Update, &limits.timeouts);
+/// let taken = Taken { served_before: false, facts: &facts, next: &next, change, timeouts, why: "" };
+/// let progress = advance(&Progress::default(), taken, now);
+/// assert_eq!((progress.current_operation, progress.percent_complete), (Some(Operation::Create), Some(60)));
+/// assert_eq!(progress.milestone.as_deref(), Some("3 of 5"));
+/// ```
 pub fn advance(before: &Progress, taken: Taken<'_>, now: Time) -> Progress {
     let Taken { served_before, facts, next, change, timeouts, why } = taken;
     if facts.lifecycle == Lifecycle::Paused {

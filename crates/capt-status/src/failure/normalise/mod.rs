@@ -164,6 +164,13 @@ mod tests {
             ("\"password\": \"hunter2\", \"a\": 1", "\"password\": <redacted> \"a\": 1"),
             ("password = hunter2 next", "password = <redacted> next"),
             ("--token hunter2 next", "--token <redacted> next"),
+            ("password: \"two words\" next", "password: <redacted> next"),
+            ("token=hunter2 next", "token=<redacted> next"),
+            ("token= hunter2 next", "token= <redacted> next"),
+            ("token:hunter2 next", "token:<redacted> next"),
+            ("sent Bearer abcdef next", "sent Bearer <data> next"),
+            ("a bearer token is no token", "a bearer token is no token"),
+            ("error message: something else", "error message: something else"),
             ("aws_secret_access_key: abc", "aws_secret_access_key: <redacted>"),
             ("Authorization: Bearer abc.def next", "Authorization: <redacted> next"),
             ("https://user:pass@git.example.com/a.git", "https://<redacted>@git.example.com/a.git"),
@@ -184,6 +191,12 @@ mod tests {
         ] {
             assert_eq!(short(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_says_so() {
+        assert_eq!(normalise("four more", 4), "f...");
+        assert_eq!(normalise("four", 4), "four");
     }
 
     #[test]

@@ -131,26 +131,52 @@ fn secrets_do_not_reach_the_message() {
 #[test]
 fn messages_without_text_have_a_reason_of_their_own() {
     let cases = [
-        ("", "NoMessage"),
-        (" \n", "NoMessage"),
-        ("create failed: ", "NoMessage"),
+        ("", "NoMessage", "there is no message"),
+        (" \n", "NoMessage", "there is no message"),
+        ("create failed: ", "NoMessage", "there is no message"),
         (
             "create failed: x: Terraform encountered an error. Summary: . To see the full error run: echo \"H4sIAAAAAAAA/wAAAP//AQAA//8AAAAAAAAAAA==\" | base64 -d | gunzip",
             "ProcessKilled",
+            "the process ended without a message",
         ),
         (
             "create failed: x: Terraform encountered an error. Summary: . To see the full error run: echo \"H4sIAAAA\" | base64 -d | gunzip",
             "MessageUnreadable",
+            "the message cannot be read",
         ),
     ];
-    for (message, reason) in cases {
+    for (message, reason, short) in cases {
         let failure = classify(message);
-        assert_eq!(failure.reason.as_str(), reason, "{message}");
-        assert!(!failure.message.is_empty());
+        assert_eq!((failure.reason.as_str(), failure.message.as_str()), (reason, short), "{message}");
     }
     // Of an unreadable log the summary is left.
     let message = "create failed: x: Terraform encountered an error. Summary: Unsupported argument. To see the full error run: echo \"H4sIAAAA\" | base64 -d | gunzip";
     assert_eq!(classify(message).reason.as_str(), "ModuleInvalid");
+}
+
+#[test]
+fn an_error_that_only_announces_others_counts_for_nothing() {
+    for tool in ["Terraform", "OpenTofu"] {
+        let text = format!(
+            "Error: {tool} encountered problems during initialisation, including problems\nwith the configuration\n\n\
+             Error: Throttling: Rate exceeded\n"
+        );
+        let failure = classify(&text);
+        assert_eq!((failure.reason.as_str(), failure.message.as_str()), ("Throttled", "Throttling: Rate exceeded"));
+    }
+}
+
+#[test]
+fn what_introduces_a_list_counts_where_its_items_say_nothing() {
+    let list = |lead: &str, items: &str| {
+        let failure = classify(&format!("Error: {lead}: 2 errors occurred:\n{items}"));
+        (failure.reason.as_str(), failure.message)
+    };
+    let lead = "creating EC2 VPC: VpcLimitExceeded";
+    let expected = ("VpcQuotaExceeded", format!("{lead}: 2 errors occurred:"));
+    assert_eq!(list(lead, "\t* first\n\t* second\n"), expected);
+    let expected = ("AccessDenied", format!("{lead}: 2 errors occurred: AccessDenied: no"));
+    assert_eq!(list(lead, "\t* first\n\t* AccessDenied: no\n"), expected);
 }
 
 #[test]
