@@ -137,6 +137,9 @@ mod tests {
             ("CIDR '10.0.1.0/24' of 123456789012", "CIDR '10.0.1.0/24' of 123456789012"),
             ("assumed-role/capt-provider/1700000000000000000 is", "assumed-role/capt-provider/<n> is"),
             ("pod provider-terraform-7d9f8c6b5d-x7k2p gone", "pod provider-terraform-<id> gone"),
+            ("pod provider-terraform-7d9f8c6b5d-xbkpq gone", "pod provider-terraform-<id> gone"),
+            ("pod a-6b7fk8c9d5-x7k2p gone", "pod a-<id> gone"),
+            ("key 1A2B3C4D5E6G7H8J end", "key <id> end"),
             ("subnet-0123456789abcdef0 in vpc-0a1b2c3d4e5f60718", "subnet-0123456789abcdef0 in vpc-0a1b2c3d4e5f60718"),
             ("i-0123456789abcdef0: failed", "i-<id>: failed"),
             ("exceeded maximum number of attempts, 25, https", "exceeded maximum number of attempts, <n>, https"),
@@ -147,6 +150,13 @@ mod tests {
             ("failed after 1m2s, retrying in 30s.", "failed after <duration>, retrying in <duration>."),
             ("waited 62 seconds; it took 3 minutes", "waited <n> seconds; it took <n> minutes"),
             ("not ready within 5m0s, for 3 nodes in 2 zones", "not ready within 5m0s, for 3 nodes in 2 zones"),
+            ("at 01:53:51.123 now", "at <time> now"),
+            ("open /tmp/terraform123456789/x", "open /tmp/terraform<n>/x"),
+            ("open /tmp/terraform12345678/x", "open /tmp/terraform12345678/x"),
+            ("hash abcdefabcdefabcdefabcdefabcdefab", "hash <id>"),
+            ("aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV", "<data>"),
+            ("aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0u", "<id>"),
+            ("ABCdefghij0123456789KLMnopqrstuvwxyz", "<id>"),
             ("denied (request id: 4442587FB7D0A2F9)", "denied"),
             ("Kubernetes version 1.31 of v20240117", "Kubernetes version 1.31 of v20240117"),
             ("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "sha256:<id>"),
@@ -179,6 +189,9 @@ mod tests {
                 "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=A&X-Amz-Signature=abc: 403",
                 "https://b.s3.amazonaws.com/k?<redacted> 403",
             ),
+            ("AKIAIOSFODNNABCDEFGH", "<redacted>"),
+            ("eyJabcdefghijklmnopqrs", "<redacted>"),
+            ("hvs.CAESIJabcdefghijklmnop", "<redacted>"),
             ("ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ", "<redacted>"),
             ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "<redacted>"),
             (
@@ -194,9 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_cut_says_so() {
+    fn a_text_that_is_cut_says_so_and_blanks_become_one() {
         assert_eq!(normalise("four more", 4), "f...");
         assert_eq!(normalise("four", 4), "four");
+        assert_eq!(short("two  blanks"), "two blanks");
     }
 
     #[test]
@@ -208,6 +222,13 @@ mod tests {
             "User: arn:aws:iam::111122223333:user/capt is not authorized to perform: iam:PassRole",
             "Instance type t4g.medium is not supported in eu-west-1e",
             "Größe überschritten",
+            "the request is bad now",
+            "eks-managed-node-group-default",
+            "a-deadbeef-b a-faced-b X-ERROR1-Y AWS-REGION-X a-internationalization-b",
+            "abcdefghijklmnopqrs1 1a2b3c4d5e6g7h8j a-INTERNATIONALIZATION-b a-abcdefghijklmnopqrstuvwxyz-b a-bcdfg-b",
+            "a-6b7fk8c9d5-abc 6b7fk8c9d5-x7k2p a-bcdfghjkl-x7k2p a-6b7fka8c9-x7k2p a-6b7fk8c-x7k2p",
+            "modules/EKS/VpcPrivate/network1/main",
+            "modules/EKS/VpcPrivate/networks/mainfile",
         ] {
             assert_eq!(short(text), text);
         }

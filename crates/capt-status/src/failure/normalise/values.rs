@@ -114,7 +114,8 @@ fn write_plain(text: &str, output: &mut String) {
         }
         let (run, next) = rest.split_at(length);
         let joins = next.bytes().next().is_some_and(|next| kind(next) == JOINER || next == b'.');
-        if !joins && kinds & DIGIT == 0 && is_plain(run) {
+        // Behind an id five letters may be the other one of a pod's name.
+        if !joins && kinds & DIGIT == 0 && last_mark.is_empty() && is_plain(run) {
             (last_run, last_mark) = (run, "");
             at += length;
             continue;
@@ -143,7 +144,7 @@ fn write_plain(text: &str, output: &mut String) {
         output.push_str(text.get(kept..start).unwrap_or_default());
         (at, kept) = (end, end);
         // A pod's name ends in two ids; one mark is enough.
-        if mark == "<id>" && mark == last_mark && separator == Some(b'-') && output.ends_with("<id>-") {
+        if mark == "<id>" && output.ends_with("<id>-") {
             output.pop();
         } else {
             output.push_str(mark);
@@ -175,10 +176,7 @@ fn whole(text: &str, separator: Option<u8>) -> Option<(&'static str, usize)> {
         if found.is_some() {
             return found;
         }
-        // A unit or a fraction follows, also µ.
-        if (next == b'.' || kind(next) == LETTER || !next.is_ascii())
-            && let Some((length, is_measured)) = duration(text)
-        {
+        if let Some((length, is_measured)) = duration(text) {
             return is_measured.then_some(("<duration>", length));
         }
     }
@@ -222,10 +220,6 @@ fn run_mark(run: &str, next: &str, separator: Option<u8>, last_mark: &str) -> &'
         return "";
     }
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
-    // Words are letters; those that long are none.
-    if digits == 0 && length < 32 && !run.starts_with("AKIA") && !run.starts_with("ASIA") {
-        return "";
-    }
     let is_upper = !run.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_hex = run.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_hash = |text: &str| text.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte));
