@@ -58,6 +58,23 @@ fn the_ports_are_those_of_the_flags() {
     assert_eq!(workload::metrics_service()["spec"]["selector"], deployment["spec"]["selector"]["matchLabels"]);
 }
 
+/// Whoever scrapes or probes must come through, and nothing else: neither in nor out.
+#[test]
+fn the_network_policy_is_about_the_pods_and_opens_the_ports_of_the_flags() {
+    let policy = &documents(&root().join("deploy/network-policy/network-policy.yaml")).unwrap()[0];
+    let selector = &policy["spec"]["podSelector"]["matchLabels"];
+    for (label, value) in selector.as_object().unwrap() {
+        assert_eq!(&workload::deployment()["spec"]["template"]["metadata"]["labels"][label], value);
+    }
+    assert_eq!(policy["spec"]["policyTypes"], serde_json::json!(["Ingress", "Egress"]));
+    let ports = |direction: &str| -> Vec<i64> {
+        let [rule] = &policy["spec"][direction].as_array().unwrap()[..] else { panic!("{direction}") };
+        rule["ports"].as_array().unwrap().iter().map(|port| port["port"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(ports("ingress"), [settings::HEALTH_PORT, settings::METRICS_PORT]);
+    assert_eq!(ports("egress"), settings::API_SERVER_PORTS);
+}
+
 #[test]
 fn the_roles_are_bound_to_the_service_account_of_the_deployment() {
     let bindings: Vec<Value> =

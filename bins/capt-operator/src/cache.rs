@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::{
     keep::{self, Kept},
+    rival::{self, Lookout},
     scope::Scope,
     triggers::Triggers,
 };
@@ -33,6 +34,7 @@ pub struct Cache {
     state: Mutex<State>,
     settings: Settings,
     scope: Scope,
+    lookout: Lookout,
 }
 
 /// What a pass finds when it looks.
@@ -78,7 +80,7 @@ impl Cache {
             incomplete: incomplete.collect(),
             unwatched: BTreeMap::new(),
         };
-        Self { state: Mutex::new(state), settings, scope }
+        Self { state: Mutex::new(state), settings, scope, lookout: Lookout::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -91,7 +93,12 @@ impl Cache {
         let Kept { key, resource_version, object } = kept;
         let mut state = self.state();
         let news = state.world.peek(&key).is_none_or(|known| says_something_new(known, &object));
+        let update = rival::update_of(&object);
         let changed = state.world.watched(key.clone(), resource_version, object);
+        if let Some(update) = update.filter(|_| changed && self.scope.holds(&View::new(&state.world), &key)) {
+            let listing = state.incomplete.iter().any(|(kind, _)| *kind == key.kind);
+            self.lookout.saw(&key, update, listing);
+        }
         if changed && news { state.concerned(&key) } else { BTreeSet::new() }
     }
 
@@ -100,6 +107,7 @@ impl Cache {
         let mut state = self.state();
         let known = state.world.peek(key).is_some();
         state.world.deleted(key, resource_version);
+        self.lookout.gone(key);
         if known { state.concerned(key) } else { BTreeSet::new() }
     }
 
@@ -113,6 +121,7 @@ impl Cache {
                 state.world.set_coverage(kind, Coverage::Cached);
             }
             if state.incomplete.is_empty() {
+                self.lookout.look_again();
                 return pass::KINDS.into_iter().flat_map(|kind| state.world.keys(kind)).cloned().collect();
             }
         }
@@ -172,6 +181,11 @@ impl Cache {
     /// Workspaces whose apply is gone; `None` as long as not everything is known. Records no reads.
     pub fn orphans(&self) -> Option<Vec<Orphan>> {
         ownership::orphans(&View::new(&self.state().world))
+    }
+
+    /// Who else writes.
+    pub const fn lookout(&self) -> &Lookout {
+        &self.lookout
     }
 
     /// Whether the first list of every kind has arrived.

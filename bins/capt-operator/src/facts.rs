@@ -106,7 +106,9 @@ pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
             Some(phase @ "Failed") => Facts::plain(phase, Mood::Bad),
             Some(phase @ "Provisioned") => Facts::plain(phase, Mood::Good),
             Some(phase) => Facts::plain(phase, Mood::Busy),
-            None => Facts::plain("Present", Mood::Good),
+            // Nobody has looked at it yet.
+            None if cluster.meta.deleting => Facts::plain("Deleting", Mood::Busy),
+            None => Facts::plain("New", Mood::Busy),
         },
         Some(Object::Template(_) | Object::Secret(_)) => Facts::plain("Present", Mood::Good),
         Some(Object::Malformed(problem)) => Facts {

@@ -48,6 +48,7 @@ impl Health {
             reach(self.traffic.reach()),
             watches(self.traffic.oldest_watch()),
             lease(&self.standing.borrow()),
+            rival(self.metrics.rival_text()),
         ];
         told(&checks)
     }
@@ -93,6 +94,11 @@ fn lease(standing: &Standing) -> Check {
     Check { name: "lease", text: standing.to_string(), passed }
 }
 
+fn rival(held: Option<String>) -> Check {
+    let passed = held.is_none();
+    Check { name: "writer", text: held.unwrap_or_else(|| "nobody else writes".to_owned()), passed }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +108,13 @@ mod tests {
     fn a_candidate_is_ready_and_who_lost_the_lease_is_not() {
         assert!(lease(&Standing::Candidate).passed && lease(&Standing::Leader).passed);
         assert!(!lease(&Standing::Lost(Loss::Expired)).passed);
+    }
+
+    #[test]
+    fn who_waits_for_another_operator_is_not_ready_and_says_so() {
+        assert!(rival(None).passed);
+        let held = rival(Some("stop it".to_owned()));
+        assert_eq!((held.passed, held.text.as_str()), (false, "stop it"));
     }
 
     #[test]

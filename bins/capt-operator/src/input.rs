@@ -74,6 +74,14 @@ impl Input {
         Ok(Self::Files(documents))
     }
 
+    /// Address of the API server; `None` for files.
+    pub fn address(&self) -> Option<&str> {
+        match self {
+            Self::Files(_) => None,
+            Self::Live(live) => Some(live.address()),
+        }
+    }
+
     /// What `run` would be told here.
     pub fn settings(&self, args: &SourceArgs) -> Settings {
         let (auto, cluster_crd) = match self {

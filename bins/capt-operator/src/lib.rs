@@ -25,6 +25,7 @@ pub mod health;
 pub mod input;
 pub mod keep;
 pub mod lease;
+pub mod leftovers;
 pub mod live;
 pub mod logging;
 pub mod manual;
@@ -36,6 +37,7 @@ pub mod queue;
 pub mod rbac;
 pub mod reasons_command;
 pub mod requests;
+pub mod rival;
 pub mod run;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;

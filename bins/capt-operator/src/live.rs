@@ -72,6 +72,7 @@ struct Reader {
     client: Reading,
     served: Served,
     namespace: Option<String>,
+    address: String,
 }
 
 /// A client without a form for debugging.
@@ -93,11 +94,16 @@ impl Live {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let reader = runtime.block_on(async {
             let traffic = Traffic::new(Arc::new(Metrics::new()));
-            let Connection { client, address: _ } = connect(kubeconfig, context, &traffic).await?;
+            let Connection { client, address } = connect(kubeconfig, context, &traffic).await?;
             let served = discover(&client, PATIENCE).await?;
-            Ok::<_, Error>(Reader { client: Reading(client), served, namespace })
+            Ok::<_, Error>(Reader { client: Reading(client), served, namespace, address })
         })?;
         Ok(Self { runtime, reader })
+    }
+
+    /// Address of the API server.
+    pub fn address(&self) -> &str {
+        &self.reader.address
     }
 
     /// What is served.

@@ -57,9 +57,9 @@ pub fn command(args: &PlanArgs, io: &mut Io<'_>) -> Result<u8, Error> {
     let now = args.source.now.unwrap_or_else(system_clock);
     let plans =
         input.with_world(settings, &args.unknown, &roots, io, |world, _| plans(world, namespace, settings, now))??;
-    let source = if args.live { text::Source::Live } else { text::Source::Files };
+    let source = input.address().map_or(text::Source::Files, |address| text::Source::Live(address.to_owned()));
     match args.output {
-        OutputFormat::Text => text::write(&plans, source, io.stdout)?,
+        OutputFormat::Text => text::write(&plans, &source, io.stdout)?,
         OutputFormat::Json => {
             let text = serde_json::to_string_pretty(&report::passes(&plans))?;
             writeln!(io.stdout, "{text}")?;

@@ -18,6 +18,9 @@ const READ: &[&str] = &["get", "list", "watch"];
 const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
 const ALL: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
+/// Kinds of the Go implementation that this one has not.
+pub const LEFT_OVER: &[&str] = &["captmachines", "captmachinesets", "captmachinedeployments", "captmachinetemplates"];
+
 /// What a rule is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -79,7 +82,7 @@ pub const READ_EVERYWHERE: [Rule; 2] = [
 ];
 
 /// Everything.
-pub const RULES: [Rule; 18] = [
+pub const RULES: [Rule; 19] = [
     rule(
         "Provider objects: users create and delete them; finalizers, endpoint and names are patched.",
         INFRASTRUCTURE,
@@ -129,6 +132,13 @@ pub const RULES: [Rule; 18] = [
         &["apiextensions.k8s.io"],
         &["customresourcedefinitions"],
         READ,
+    )
+    .everywhere(),
+    rule(
+        "To say whether there are objects that only the Go implementation can delete; they are left alone.",
+        INFRASTRUCTURE,
+        LEFT_OVER,
+        &["list"],
     )
     .everywhere(),
     Rule {

@@ -28,11 +28,12 @@ use crate::{
         gate::boot_time,
         machine::{Loss, Terms, TermsError},
     },
-    logging,
+    leftovers, logging,
     metrics::Metrics,
     orphans,
     queue::Concurrency,
     requests::Requests,
+    rival,
     scheduler::{self, Waker},
     scope::{Scope, Shard},
     serve::{self, Diagnostics, access::Access, tls::Tls},
@@ -233,11 +234,16 @@ pub async fn run(
             loss = end_of_lease => Err(Error::Lost(loss)),
         }
     });
+    let mut told_leftovers = false;
     let result = loop {
         let served = tokio::select! {
             result = &mut over => break result,
             served = start_patiently(connection, &plans, options.timeout) => served,
         };
+        if !told_leftovers {
+            leftovers::tell(&connection.client, options.timeout).await;
+            told_leftovers = true;
+        }
         if let Some(result) = session(connection, options, watching, &served, &leadership, over.as_mut()).await {
             break result;
         }
@@ -299,6 +305,8 @@ async fn session(
     );
     let cache = Arc::new(Cache::new(&kinds, settings, options.scope.clone()));
     let waker = Waker::new(options.concurrency.clone());
+    // Until it is known that nobody else writes.
+    waker.hold(true);
     watching.traffic.forget_watches();
     watching.metrics.attach(Arc::clone(&cache), waker.clone());
     let gate = leadership.gate();
@@ -320,6 +328,9 @@ async fn session(
         Arc::clone(&cache),
         waker.clone(),
     ));
+    let watching_rivals =
+        rival::keep_watch(Arc::clone(&cache), waker.clone(), Arc::clone(&watching.metrics), worker.events.clone());
+    watches.spawn(watching_rivals);
     let changes = served_changes::wait(client.clone(), served.clone(), options.timeout);
     let mut ended = std::pin::pin!(async {
         tokio::select! {

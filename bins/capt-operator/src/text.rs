@@ -20,23 +20,26 @@ pub const fn verb(op: &Op) -> &'static str {
 }
 
 /// Where the objects come from, which decides what their absence means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Documents.
     Files,
-    /// An API server.
-    Live,
+    /// An API server, by its address.
+    Live(String),
 }
 
 /// Writes what each pass would do, then what it all amounts to.
-pub fn write(plans: &[Plan], source: Source, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(plans: &[Plan], source: &Source, out: &mut dyn Write) -> io::Result<()> {
     for plan in plans {
         pass(plan, out)?;
         writeln!(out)?;
     }
     let writes: usize = plans.iter().map(|plan| plan.actions.len()).sum();
     match (plans.len(), writes) {
-        (0, _) => writeln!(out, "No object in the input has passes: nothing to write.")?,
+        (0, _) => match source {
+            Source::Files => writeln!(out, "No object in the input has passes: nothing to write.")?,
+            Source::Live(address) => writeln!(out, "No object at {address} has passes: nothing to write.")?,
+        },
         (_, 0) => writeln!(out, "Nothing to write.")?,
         (_, 1) => writeln!(out, "1 write.")?,
         (_, _) => writeln!(out, "{writes} writes.")?,
@@ -46,7 +49,7 @@ pub fn write(plans: &[Plan], source: Source, out: &mut dyn Write) -> io::Result<
             out,
             "Objects that are not in the input count as not existing; say --unknown where that is not known."
         ),
-        Source::Live => writeln!(out, "Nothing was written."),
+        Source::Live(address) => writeln!(out, "This is of {address}. Nothing was written."),
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
 
     fn text(plans: &[Plan]) -> String {
         let mut out = Vec::new();
-        write(plans, Source::Files, &mut out).unwrap();
+        write(plans, &Source::Files, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -184,6 +187,15 @@ WorkspaceTemplateApply/ns/a: Deleting
 Objects that are not in the input count as not existing; say --unknown where that is not known.
 ";
         assert_eq!(text(&[plan]), expected);
+    }
+
+    #[test]
+    fn what_was_read_from_an_api_server_is_told_by_its_address() {
+        let mut out = Vec::new();
+        write(&[], &Source::Live("https://10.0.0.1:6443".to_owned()), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("No object at https://10.0.0.1:6443 has passes: nothing to write."), "{text}");
+        assert!(text.ends_with("Nothing was written.\n") && !text.contains("input"), "{text}");
     }
 
     #[test]

@@ -106,6 +106,7 @@ fn the_role_allows_exactly_what_the_operator_does() {
     needed.extend(["create", "patch"].map(|verb| format!("{verb} events.k8s.io/events")));
     needed
         .extend(["get", "list", "watch"].map(|verb| format!("{verb} apiextensions.k8s.io/customresourcedefinitions")));
+    needed.extend(rbac::LEFT_OVER.iter().map(|plural| format!("list infrastructure.cluster.x-k8s.io/{plural}")));
     assert_eq!(allowed(&[Need::Passes]), needed);
     let metrics = ["create authentication.k8s.io/tokenreviews", "create authorization.k8s.io/subjectaccessreviews"];
     assert_eq!(allowed(&[Need::Metrics]), metrics.map(str::to_owned).into());

@@ -45,6 +45,7 @@ pub const UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
 pub const REGION_MISSING: &str = "RegionMissing";
 pub const CLUSTER_DELETING: &str = "ClusterDeleting";
 pub const CLUSTER_STATUS_STANDALONE: &str = "ClusterStatusStandalone";
+pub const FOREIGN_OPERATOR: &str = "ForeignOperator";
 pub const NOT_WATCHED: &str = "NotWatched";
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 pub const READY: &str = "Ready";

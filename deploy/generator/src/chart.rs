@@ -84,6 +84,16 @@ fn settings_table() -> Vec<Setting> {
             object(&json!({"create": {"type": "boolean"}, "name": text(), "annotations": texts()})),
         ),
         enabled("At most one replica is evicted at a time.", "podDisruptionBudget", true),
+        setting(
+            "networkPolicy",
+            "Whether the pods may be reached for probes and metrics only and reach the API server only; its addresses as CIDRs, none for any address on its ports.",
+            json!({"enabled": false, "apiServers": [], "ports": settings::API_SERVER_PORTS}),
+            object(&json!({
+                "enabled": {"type": "boolean"},
+                "apiServers": {"type": "array", "items": {"type": "string", "pattern": "/[0-9]+$"}},
+                "ports": {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
+            })),
+        ),
         labelled(
             "serviceMonitor",
             "How Prometheus scrapes, for its operator; labels by which it finds this.",

@@ -114,6 +114,7 @@ pub fn files(source: &Source) -> Result<BTreeMap<String, String>, Error> {
         (format!("deploy/rbac/{KUSTOMIZATION}"), kustomize::kustomization(&source.rbac_files)?),
         (format!("deploy/kustomize/{KUSTOMIZATION}"), kustomize::kustomization(&resources)?),
         ("deploy/kustomize/manager.yaml".to_owned(), kustomize::manager()?),
+        ("deploy/network-policy/network-policy.yaml".to_owned(), text::yaml(&[workload::network_policy(&[])])?),
         ("deploy/chart/Chart.yaml".to_owned(), chart::chart()?),
         ("deploy/chart/values.yaml".to_owned(), chart::values()?),
         ("deploy/chart/values.schema.json".to_owned(), chart::schema()?),

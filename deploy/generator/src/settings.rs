@@ -43,6 +43,9 @@ pub const HEALTH_PORT: i64 = 9440;
 /// Port of `/metrics`, over TLS; that of the flag.
 pub const METRICS_PORT: i64 = 8443;
 
+/// Ports on which API servers serve: that of the service `kubernetes`, and what most have behind it.
+pub const API_SERVER_PORTS: [i64; 2] = [443, 6443];
+
 /// The release, as images and clusterctl name it.
 pub fn version() -> String {
     format!("v{}", env!("CARGO_PKG_VERSION"))

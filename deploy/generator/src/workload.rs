@@ -90,6 +90,31 @@ pub fn disruption_budget() -> Value {
     })
 }
 
+/// Who may talk to the operator and to whom it may talk.
+///
+/// In: probes and metrics. Out: the API server alone, by its ports, since its address is known to the cluster only;
+/// `api_servers` are its addresses where they are known. No name is looked up: a pod has the address in its environment.
+pub fn network_policy(api_servers: &[&str]) -> Value {
+    let (key, value) = settings::SELECTOR;
+    let ports =
+        |ports: &[i64]| -> Vec<Value> { ports.iter().map(|port| json!({"port": port, "protocol": "TCP"})).collect() };
+    let mut egress = json!({"ports": ports(&settings::API_SERVER_PORTS)});
+    if !api_servers.is_empty() {
+        egress["to"] = api_servers.iter().map(|cidr| json!({"ipBlock": {"cidr": cidr}})).collect();
+    }
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(settings::DEPLOYMENT, &settings::labels()),
+        "spec": {
+            "podSelector": {"matchLabels": {key: value}},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": ports(&[settings::HEALTH_PORT, settings::METRICS_PORT])}],
+            "egress": [egress],
+        },
+    })
+}
+
 /// Name of the service; the Go implementation's.
 const METRICS_SERVICE: &str = "capt-controller-manager-metrics-service";
 

@@ -123,6 +123,25 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
     }
 }
 
+/// The policy of the chart, and with the same values that of the file.
+#[test]
+#[ignore = "needs helm: just test-install"]
+fn the_network_policy_is_that_of_the_file_and_knows_the_addresses_that_it_is_told() {
+    let policy = |extra: &[&str]| {
+        let objects = rendered(&[&["--set=networkPolicy.enabled=true"], extra].concat()).unwrap();
+        bare(find(&objects, "NetworkPolicy").clone())["spec"].clone()
+    };
+    let without_labels = |spec: Value| bare(json!({"spec": spec}))["spec"].clone();
+    let stored = capt_tests::documents(&root().join("deploy/network-policy/network-policy.yaml")).unwrap().remove(0);
+    for field in ["policyTypes", "ingress", "egress"] {
+        assert_eq!(policy(&[])[field], without_labels(stored["spec"].clone())[field], "{field}");
+    }
+    let told = policy(&["--set-json=networkPolicy.apiServers=[\"10.0.0.1/32\"]"]);
+    assert_eq!(told["egress"], capt_deploy::workload::network_policy(&["10.0.0.1/32"])["spec"]["egress"]);
+    assert!(rendered(&[]).unwrap().iter().all(|object| object["kind"] != "NetworkPolicy"), "only if asked for");
+    assert!(rendered(&["--set-json=networkPolicy.apiServers=[\"10.0.0.1\"]"]).is_err(), "no CIDR");
+}
+
 /// Kind, namespace and name of the roles and bindings.
 fn roles(objects: &[Value]) -> BTreeSet<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -176,6 +176,10 @@ pub struct Metrics {
     queue_depth: Gauge,
     passes_running: Gauge,
     leader: Gauge,
+    rival_writes: Counter,
+    held: Gauge,
+    /// Why passes wait, if they do.
+    rival: Mutex<Option<String>>,
     objects: objects::Objects,
     process: process::Process,
     states: Mutex<States>,
@@ -227,6 +231,9 @@ impl Metrics {
             queue_depth: Gauge::default(),
             passes_running: Gauge::default(),
             leader: Gauge::default(),
+            rival_writes: Counter::default(),
+            held: Gauge::default(),
+            rival: Mutex::default(),
             objects: objects::Objects::register(capt),
             process: process::Process::default(),
             states: Mutex::default(),
@@ -274,6 +281,12 @@ impl Metrics {
         );
         capt.register("passes_running", "Passes under way", metrics.passes_running.clone());
         capt.register("leader", "1 while this process may write", metrics.leader.clone());
+        capt.register(
+            "foreign_status_writes",
+            "Updates of statuses of ours by other operators",
+            metrics.rival_writes.clone(),
+        );
+        capt.register("held", "1 while nothing is reconciled because another operator writes", metrics.held.clone());
         metrics.process.register(&mut registry);
         metrics.registry = registry;
         metrics
@@ -347,6 +360,18 @@ impl Metrics {
         let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
         self.requests.get_or_create(&RequestLabels { verb, resource, code }).inc();
         self.request_seconds.get_or_create(&VerbLabel { verb }).observe(took.as_secs_f64());
+    }
+
+    /// Whether another operator keeps passes from starting, and how many of its writes were seen in all.
+    pub fn rival(&self, held: Option<String>, writes: u64) {
+        self.held.set(i64::from(held.is_some()));
+        self.rival_writes.inc_by(writes.saturating_sub(self.rival_writes.get()));
+        *self.rival.lock().unwrap_or_else(PoisonError::into_inner) = held;
+    }
+
+    /// Why passes are kept from starting; `None` if they are not.
+    pub fn rival_text(&self) -> Option<String> {
+        self.rival.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A pass that was due started after `waited`.

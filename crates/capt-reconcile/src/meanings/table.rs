@@ -87,6 +87,7 @@ pub(super) const OWN: &[Meaning] = table! {
         WORKSPACE_ADOPTED => "An existing Workspace was taken over as it is.", "Look at the condition PendingTakeoverChanges of the apply for what differs.";
         WORKSPACE_ORPHANED => "A Workspace is left without its apply. It is reported and never deleted.", "Make an apply of its namespace and name to take it over, or delete the Workspace to destroy what it made.";
         VPC_RETAINED => "The CAPTCluster is deleted; its VPC and Workspace stay, as retainVpcOnDelete asks.", "";
+        FOREIGN_OPERATOR => "Another operator writes the statuses that are CAPT's, so CAPT does nothing until that one is quiet.", "Stop it: the Go implementation's Deployment, or a second CAPT without the lease.";
         NOT_WATCHED => "Something that it refers to is in a namespace that this operator does not watch, so nothing is known of it and nothing is decided by it.", "Add that namespace to --namespace, or refer to an object in a watched one.";
         CLUSTER_STATUS_STANDALONE => "No Cluster API core was found, so CAPT publishes the status of this Cluster.", "If core runs, set --cluster-status=contract.";
     }
