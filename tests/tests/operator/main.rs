@@ -20,6 +20,7 @@ mod pause;
 mod place;
 mod retain;
 mod rights;
+mod rival;
 mod scope;
 mod standalone;
 mod takeover;
