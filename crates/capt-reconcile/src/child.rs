@@ -408,3 +408,6 @@ fn same_template(have: &TemplateReference, want: &TemplateReference, apply: &Obj
     };
     have.name == want.name && namespace(have) == namespace(want)
 }
+
+#[cfg(test)]
+mod tests;

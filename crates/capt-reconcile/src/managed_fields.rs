@@ -137,6 +137,21 @@ mod tests {
     }
 
     #[test]
+    fn only_our_own_apply_of_the_status_is_added_to() {
+        for (field, value) in [("manager", "other"), ("operation", "Update"), ("subresource", "")] {
+            let mut theirs = json!({"manager": "capt-x", "operation": "Apply", "subresource": "status",
+                "fieldsV1": {"f:spec": {}}});
+            theirs[field] = json!(value);
+            if field == "operation" {
+                theirs["subresource"] = json!("scale");
+            }
+            let found = taken_over(&[theirs.clone(), update("m", &json!({"f:ready": {}}))], "capt-x", &[]).unwrap();
+            assert_eq!(found[0], theirs);
+            assert_eq!((found.len(), &found[1]["fieldsV1"]), (2, &json!({"f:status": {"f:ready": {}}})), "{field}");
+        }
+    }
+
+    #[test]
     fn conditions_of_others_stay_theirs() {
         let theirs = json!({".": {}, "f:status": {}});
         let conditions = json!({"k:{\"type\":\"Ready\"}": {".": {}}, "k:{\"type\":\"x.io/Audited\"}": theirs});

@@ -332,6 +332,28 @@ mod tests {
     }
 
     #[test]
+    fn ours_goes_before_what_is_not_known_elsewhere_and_the_unknown_before_all_else() {
+        let own = apply("a", "x-apply", "1", None);
+        let parsed: WorkspaceTemplateApply = serde_json::from_value(own).unwrap();
+        let find = |known: WorkspaceApi, label: &str| {
+            let mut world = World::default();
+            let kind = Kind::Workspace(known);
+            world.set_coverage(Kind::Apply, Coverage::Live);
+            world.set_coverage(kind, Coverage::Live);
+            let found = workspace("x", Some(label), Some(("b", "x-apply")));
+            world.watched(ObjectKey::new(kind, "a", "x"), 1, Object::parse(kind, &found));
+            claim(&View::new(&world), &parsed, WorkspaceApi::Cluster)
+        };
+        // Of the other API nothing is known.
+        let first = find(WorkspaceApi::Cluster, "1");
+        assert_eq!((first.api, first.ours().is_some(), first.is_unknown()), (WorkspaceApi::Cluster, true, false));
+        let first = find(WorkspaceApi::Namespaced, "1");
+        assert_eq!((first.api, first.ours().is_some(), first.is_unknown()), (WorkspaceApi::Cluster, false, true));
+        let other = find(WorkspaceApi::Cluster, "2");
+        assert_eq!((other.api, other.ours().is_some(), other.is_unknown()), (WorkspaceApi::Namespaced, false, true));
+    }
+
+    #[test]
     fn names_are_those_of_the_go_implementation() {
         for (apply, expected) in [("x-apply", "x"), ("x", "x"), ("-apply", "-apply"), ("x-apply-apply", "x-apply")] {
             assert_eq!(workspace_name(apply), expected);
@@ -344,6 +366,7 @@ mod tests {
         assert_eq!(external_name(WorkspaceApi::Namespaced, "ns", "x"), "ns-x");
         let (a, b) = ("a".repeat(60), "b".repeat(60));
         let long = external_name(WorkspaceApi::Namespaced, &a, &b);
-        assert!(long.len() <= 63 && long != external_name(WorkspaceApi::Namespaced, &a, &"c".repeat(60)), "{long}");
+        assert_eq!((long.len(), long.starts_with(&a[..54])), (63, true), "{long}");
+        assert!(long != external_name(WorkspaceApi::Namespaced, &a, &"c".repeat(60)), "{long}");
     }
 }

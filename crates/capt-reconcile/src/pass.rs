@@ -143,3 +143,6 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         Observed::Cluster(observed) => cluster::plan(observed, now),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -208,3 +208,100 @@ const fn pace(facts: &Facts) -> Pace {
         Some(Class::Transient | Class::Permission | Class::Config | Class::Unknown) | None => Pace::Growing,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use capt_api::control_plane::CAPTControlPlaneStatus;
+    use capt_status::{
+        RecoveryAction, Span,
+        backoff::Attempts,
+        machine::{
+            Because, Checks, Configuration, Infrastructure, Inputs, Lifecycle, Memory, Owner as ClusterOwner, Role,
+            Workspace,
+        },
+    };
+
+    use super::*;
+
+    const BEGUN: Time = Time::from_unix(1000);
+    const TIMEOUT: Span = Span::from_minutes(1);
+
+    fn actions() -> Actions {
+        let action = |type_| RecoveryAction { type_, parameters: Default::default(), timeout: Some(TIMEOUT) };
+        let actions = [ActionType::Reread, ActionType::RetryWorkspace].map(action);
+        let strategy = RecoveryStrategy { actions: Some(actions.into()), ..RecoveryStrategy::default() };
+        Actions::of(Some(&strategy), false, Features::default())
+    }
+
+    fn turn(index: i32, workspace: Workspace, attempts: Attempts, busy: bool, after: i64) -> Turn {
+        let facts = Facts {
+            role: Role::ControlPlane,
+            lifecycle: Lifecycle::Active,
+            owner: ClusterOwner::Known,
+            inputs: Inputs::Valid,
+            infrastructure: Infrastructure::Ready,
+            workspace,
+            busy,
+            configuration: Configuration::Incomplete,
+            checks: Checks::Passing,
+            same_failure: true,
+            user_changed: false,
+        };
+        let memory = Memory { attempts, ..Memory::default() };
+        let (because, state) = (Because::Facts, State::Recovering);
+        let next = Next { memory, state, because, stalled: false, act: false, at: None };
+        let stored =
+            Recovery { action_index: Some(index), action_started_at: Some(BEGUN), attempts: 1, ..Recovery::default() };
+        let now = BEGUN.plus(Span::from_seconds(after));
+        actions().turn(Some(&stored), &facts, &next, &Limits::default(), busy, now)
+    }
+
+    const FAILING: Workspace = Workspace::Failing(Class::Transient);
+    const MADE: Attempts = Attempts { made: 1, last: Some(BEGUN), next: Some(Time::from_unix(5000)), spent: false };
+
+    #[test]
+    fn an_action_has_its_time_and_then_the_next_one_is_taken() {
+        let waits = turn(0, FAILING, MADE, false, 59);
+        assert_eq!((waits.act, waits.at, waits.timed_out), (None, Some(BEGUN.plus(TIMEOUT)), false));
+        assert_eq!(waits.running.map(|(_, type_)| type_), Some(ActionType::Reread));
+        let next = turn(0, FAILING, MADE, false, 60);
+        assert_eq!((next.act, next.at), (Some(ActionType::RetryWorkspace), Some(BEGUN.plus(TIMEOUT).plus(TIMEOUT))));
+        assert_eq!(turn(1, FAILING, MADE, false, 60), Turn::none(), "there is no third one");
+    }
+
+    #[test]
+    fn while_an_apply_may_be_running_the_next_action_waits_for_an_event() {
+        let waits = turn(0, FAILING, MADE, true, 60);
+        assert_eq!((waits.act, waits.at), (None, None));
+        assert_eq!(waits.running.map(|(_, type_)| type_), Some(ActionType::Reread));
+        assert_eq!(turn(1, FAILING, MADE, true, 60), Turn::none());
+    }
+
+    #[test]
+    fn an_attempt_without_a_failure_or_without_a_successor_ends() {
+        let timed_out = Turn { timed_out: true, ..Turn::none() };
+        assert_eq!(turn(0, Workspace::Applying, MADE, false, 60), timed_out);
+        assert_eq!(turn(0, FAILING, Attempts { next: None, ..MADE }, false, 60), Turn::none());
+    }
+
+    #[test]
+    fn what_is_recorded_of_an_attempt() {
+        let record = |turn: &Turn, attempts: i32, begins: bool| {
+            let next_attempt_time = Some(Time::from_unix(2000));
+            let recovery = Recovery { attempts, next_attempt_time, ..Recovery::default() };
+            let mut wanted = CAPTControlPlaneStatus { recovery: Some(recovery), ..Default::default() };
+            turn.record(&mut wanted, begins);
+            let recovery = wanted.recovery.unwrap();
+            (recovery.last_result, recovery.next_attempt_time)
+        };
+        let (before, later) = (Some(Time::from_unix(2000)), Some(Time::from_unix(3000)));
+        let acts = Turn { act: Some(ActionType::Reread), not_before: later, ..Turn::none() };
+        assert_eq!(record(&acts, 1, false), (None, later), "a further action moves the next attempt");
+        assert_eq!(record(&acts, 1, true), (None, before), "the first attempt has none before it");
+        assert_eq!(record(&acts, 2, true), (Some("Failed".to_owned()), before));
+        let idle = Turn { not_before: later, ..Turn::none() };
+        assert_eq!(record(&idle, 2, false), (None, before));
+        let timed_out = Turn { timed_out: true, ..Turn::none() };
+        assert_eq!(record(&timed_out, 2, false), (Some("TimedOut".to_owned()), before));
+    }
+}
