@@ -211,6 +211,8 @@ const fn pace(facts: &Facts) -> Pace {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use capt_api::control_plane::CAPTControlPlaneStatus;
     use capt_status::{
         RecoveryAction, Span,
@@ -227,7 +229,7 @@ mod tests {
     const TIMEOUT: Span = Span::from_minutes(1);
 
     fn actions() -> Actions {
-        let action = |type_| RecoveryAction { type_, parameters: Default::default(), timeout: Some(TIMEOUT) };
+        let action = |type_| RecoveryAction { type_, parameters: BTreeMap::new(), timeout: Some(TIMEOUT) };
         let actions = [ActionType::Reread, ActionType::RetryWorkspace].map(action);
         let strategy = RecoveryStrategy { actions: Some(actions.into()), ..RecoveryStrategy::default() };
         Actions::of(Some(&strategy), false, Features::default())

@@ -1,3 +1,5 @@
+//! What an owner concludes from its apply, and what it writes to it.
+
 use capt_api::foreign::WorkspaceApi;
 use kube::core::ObjectMeta;
 
