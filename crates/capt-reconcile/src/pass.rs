@@ -145,4 +145,4 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

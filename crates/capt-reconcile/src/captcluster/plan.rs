@@ -459,3 +459,6 @@ fn delete(observed: &Observed, mut writer: Writer, stored: &CAPTClusterStatus, n
     deletion.tell(&mut writer, stored, own, now);
     writer.finish()
 }
+
+#[cfg(test)]
+mod tests;

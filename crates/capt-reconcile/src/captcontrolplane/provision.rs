@@ -167,3 +167,48 @@ pub(super) fn may_recreate(observed: &Observed) -> bool {
         && is_absent(&observed.ca_secret)
         && observed.cluster.present().is_some_and(|cluster| !was_ready::control_plane_of(cluster))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        captcontrolplane::observe,
+        object::{Object, ObjectKey},
+        pass::{Settings, tests::world},
+        world::{View, World},
+    };
+
+    fn says(world: &World) -> bool {
+        let view = View::new(world);
+        let control_plane = view.control_plane("a", "p").present().unwrap().clone();
+        may_recreate(&observe(&view, control_plane, Settings::default()))
+    }
+
+    #[test]
+    fn a_control_plane_is_made_anew_only_if_nothing_remembers_one() {
+        let of = |change: fn([&mut Value; 3])| says(&world(change));
+        assert!(of(|[_, _, _]| {}));
+        assert!(of(|[cluster, _, _]| {
+            cluster["status"] = json!({"initialization": {"infrastructureProvisioned": true}});
+        }));
+        assert!(!of(|[cluster, _, _]| {
+            cluster["status"] = json!({"initialization": {"controlPlaneInitialized": true}});
+        }));
+        assert!(!of(|[_, _, plane]| plane["status"] = json!({"initialized": true})));
+        for name in ["c-kubeconfig", "c-ca"] {
+            let key = ObjectKey::new(Kind::Secret, "a", name);
+            let mut lacking = world(|[_, _, _]| {});
+            lacking.set_unknown(key.clone());
+            assert!(!says(&lacking), "{name} is not known");
+            let secret = json!({"metadata": {"namespace": "a", "name": name, "uid": "s"}, "data": {}});
+            let mut with_secret = world(|[_, _, _]| {});
+            with_secret.watched(key, 1, Object::parse(Kind::Secret, &secret));
+            assert!(!says(&with_secret), "{name} is there");
+        }
+        let mut lacking = world(|[_, _, _]| {});
+        lacking.set_unknown(ObjectKey::new(Kind::Cluster, "a", "c"));
+        assert!(!says(&lacking), "the Cluster is not known");
+    }
+}

@@ -23,24 +23,19 @@ fn object(kind: Kind, name: &str, value: &Value) -> (ObjectKey, Object) {
     (ObjectKey::new(kind, "a", name), Object::parse(kind, &value))
 }
 
-/// A Cluster whose provider objects were just made; `spec` is added to that of each.
-fn world(spec: &Value) -> World {
+/// A Cluster whose provider objects were just made, after `change` of Cluster, CAPTCluster and CAPTControlPlane.
+pub(crate) fn world(change: impl FnOnce([&mut Value; 3])) -> World {
     let mut world = World::default();
     for kind in Kind::ALL {
         world.set_coverage(kind, Coverage::Live);
     }
-    let with = |own: Value| {
-        let mut own = own;
-        own.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-        json!({ "spec": own })
-    };
-    let cluster = json!({"spec": {
+    let mut cluster = json!({"spec": {
         "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "CAPTCluster", "name": "v"},
         "controlPlaneRef": {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "CAPTControlPlane", "name": "p"}}});
-    let mut vpc = with(json!({"region": "eu-west-1", "vpcTemplateRef": {"name": "t"}}));
-    vpc["status"] = json!({});
-    let control_plane = with(json!({"version": "1.31", "workspaceTemplateRef": {"name": "t"},
-        "controlPlaneConfig": {"region": "eu-west-1"}}));
+    let mut vpc = json!({"spec": {"region": "eu-west-1", "vpcTemplateRef": {"name": "t"}}});
+    let mut control_plane = json!({"spec": {"version": "1.31", "workspaceTemplateRef": {"name": "t"},
+        "controlPlaneConfig": {"region": "eu-west-1"}}});
+    change([&mut cluster, &mut vpc, &mut control_plane]);
     for (kind, name, value) in
         [(Kind::Cluster, "c", cluster), (Kind::CaptCluster, "v", vpc), (Kind::CaptControlPlane, "p", control_plane)]
     {
@@ -48,6 +43,11 @@ fn world(spec: &Value) -> World {
         world.watched(key, 1, object);
     }
     world
+}
+
+/// A Cluster whose provider objects were just made.
+fn fresh() -> World {
+    world(|[_, _, _]| {})
 }
 
 fn planned(world: &World, kind: Kind, name: &str) -> Plan {
@@ -65,10 +65,13 @@ fn applies_made(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn an_apply_has_the_name_that_the_spec_says() {
-    let plan = |spec: Value| planned(&world(&spec), Kind::CaptCluster, "v");
-    assert_eq!(applies_made(&plan(json!({}))), ["v-vpc"]);
-    assert_eq!(applies_made(&plan(json!({"workspaceTemplateApplyName": ""}))), ["v-vpc"]);
-    assert_eq!(applies_made(&plan(json!({"workspaceTemplateApplyName": "mine"}))), ["mine"]);
+    let plan = |name: &str| {
+        let world = world(|[_, vpc, _]| vpc["spec"]["workspaceTemplateApplyName"] = json!(name));
+        planned(&world, Kind::CaptCluster, "v")
+    };
+    assert_eq!(applies_made(&planned(&fresh(), Kind::CaptCluster, "v")), ["v-vpc"]);
+    assert_eq!(applies_made(&plan("")), ["v-vpc"]);
+    assert_eq!(applies_made(&plan("mine")), ["mine"]);
 }
 
 #[test]
@@ -93,9 +96,9 @@ fn where_something_that_matters_is_not_known_nothing_is_written() {
             ],
         ),
     ] {
-        assert_ne!(planned(&world(&json!({})), kind, name).actions, [], "{kind:?}");
+        assert_ne!(planned(&fresh(), kind, name).actions, [], "{kind:?}");
         for (of, needed) in needed {
-            let mut world = world(&json!({}));
+            let mut world = fresh();
             world.set_unknown(ObjectKey::new(of, "a", &needed));
             assert_eq!(planned(&world, kind, name).actions, [], "{kind:?} without {of:?} {needed}");
         }
