@@ -75,6 +75,26 @@ fn an_apply_has_the_name_that_the_spec_says() {
 }
 
 #[test]
+fn beside_a_vpc_that_exists_none_is_made() {
+    let world = world(|[_, vpc, _]| vpc["spec"]["existingVpcId"] = json!("vpc-1"));
+    assert_eq!(applies_made(&planned(&world, Kind::CaptCluster, "v")), Vec::<&str>::new());
+}
+
+#[test]
+fn a_vpc_has_the_name_that_the_spec_says() {
+    let name = |config: Value| {
+        let world = world(|[_, vpc, _]| vpc["spec"]["vpcConfig"] = config);
+        planned(&world, Kind::CaptCluster, "v").actions.into_iter().find_map(|action| {
+            let Op::Create { body } = action.op else { return None };
+            body["spec"]["variables"]["vpc_name"].as_str().map(ToOwned::to_owned)
+        })
+    };
+    assert_eq!(name(json!({"name": "mine"})).as_deref(), Some("mine"));
+    assert_eq!(name(json!({"name": ""})).as_deref(), Some("v-vpc"));
+    assert_eq!(name(Value::Null).as_deref(), Some("v-vpc"));
+}
+
+#[test]
 fn where_something_that_matters_is_not_known_nothing_is_written() {
     let secret = |name: &str| (Kind::Secret, name.to_owned());
     let apply = |name: &str| (Kind::Apply, name.to_owned());
