@@ -278,3 +278,20 @@ fn find_kubeconfig<'a>(
 fn serves(secret: &Seen<Arc<SecretView>>) -> bool {
     secret.present().and_then(|secret| secret.data.get("value")).is_some_and(|value| !value.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_serves_if_it_is_there_and_not_empty() {
+        let secret = |data: Value| Seen::Present(Arc::new(SecretView::parse(&json!({"metadata": {}, "data": data}))));
+        assert!(serves(&secret(json!({"value": "YQ=="}))));
+        assert!(!serves(&secret(json!({"value": ""}))));
+        assert!(!serves(&secret(json!({"other": "YQ=="}))));
+        assert!(!serves(&Seen::Absent { live: true }));
+        assert!(!serves(&Seen::Unknown));
+    }
+}

@@ -1,5 +1,6 @@
 //! When a VPC counts as one that was ready, so that nothing of it is made anew.
 
+use capt_status::Class;
 use serde_json::{Value, json};
 
 use super::*;
@@ -39,4 +40,29 @@ fn what_is_not_known_may_remember_a_vpc() {
     let mut without_planes = world(|[_, _, _]| {});
     without_planes.set_coverage(Kind::CaptControlPlane, Coverage::Incomplete);
     assert_eq!(says(&without_planes), (false, false));
+}
+
+#[test]
+fn the_conditions_of_the_go_implementation_say_one_thing() {
+    let shown = |vpc: &Vpc, state: State| {
+        let conditions = condition::merge(&[], own_verdicts(vpc, &vpc.cause, state, Owner::Known), 1, Time::default());
+        [conditions::VPC_READY, conditions::VPC_CREATING, conditions::VPC_FAILED]
+            .map(|type_| condition::is_true(&conditions, type_))
+    };
+    let queued = || Vpc::queued(Cause::new(reasons::NO_VPC_CONFIGURED, "why"));
+    let made = || Vpc { cause: queued().cause, ..Vpc::ready("vpc-1".to_owned(), None) };
+    let (ready, creating, failed, none) =
+        ([true, false, false], [false, true, false], [false, false, true], [false; 3]);
+    for state in [State::Pending, State::Validating, State::Provisioning, State::Configuring, State::Recovering] {
+        assert_eq!(shown(&queued(), state), creating, "{state:?}");
+        assert_eq!(shown(&made(), state), ready, "{state:?}, an update");
+        let failing = Workspace::Failing(Class::Transient);
+        assert_eq!(shown(&Vpc { workspace: failing, ..made() }, state), failed, "{state:?}");
+        assert_eq!(shown(&Vpc { workspace: failing, ..queued() }, state), failed, "{state:?}");
+        assert_eq!(shown(&Vpc { inputs: Inputs::Invalid, ..queued() }, state), failed, "{state:?}");
+    }
+    assert_eq!(shown(&made(), State::Ready), ready);
+    assert_eq!(shown(&Vpc { inputs: Inputs::Unsupported, ..made() }, State::Degraded), ready);
+    assert_eq!(shown(&queued(), State::Failed), failed);
+    assert_eq!(shown(&queued(), State::Deleting), none);
 }
