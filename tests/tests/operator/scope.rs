@@ -1,6 +1,6 @@
 //! An operator of one namespace, with the roles of one: it works there, and nowhere else.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use capt_stack::{Stack, Tier, eventually};
 use capt_tests::{
@@ -91,4 +91,39 @@ async fn an_operator_of_one_namespace_touches_no_other_and_says_what_it_does_not
     assert!(elsewhere.is_empty(), "{}", elsewhere.table());
     let refused = stack.audit().requests_of(USER).unwrap().filter(|request| request.code == 403);
     assert!(refused.is_empty(), "the printed roles are enough: {}", refused.table());
+    the_commands_that_look_read_the_same(&stack);
+}
+
+/// What people see by `plan --live`, `tree` and `explain`, of what the operator has just done.
+fn the_commands_that_look_read_the_same(stack: &Stack) {
+    let mark = jiff::Timestamp::now();
+    let say = |arguments: &[&str]| {
+        let output = Command::new(operator::program().unwrap())
+            .args(arguments)
+            .env_clear()
+            .env("CAPT_KUBECONFIG", stack.kubeconfig_for(USER).unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said, told)
+    };
+    let (_, said, told) = say(&["plan", "--live", "-n", OURS, "-o", "json"]);
+    let plan: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said} {told}"));
+    let passes = plan["passes"].as_array().unwrap();
+    let of_cluster = passes.iter().find(|pass| pass["object"]["kind"] == "CAPTCluster").unwrap();
+    assert_eq!((&of_cluster["actions"], &of_cluster["state"]), (&json!([]), &json!("Pending")), "{of_cluster}");
+    assert!(told.contains(&format!("you may not read Secret/{OTHER}/s")), "{told}");
+    let (_, said, _) = say(&["plan", "--live", "-n", OURS]);
+    assert!(said.contains("This is of https://127.0.0.1:") && !said.contains("in the input"), "{said}");
+
+    let (code, said, told) = say(&["tree", "-n", OURS]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(said.lines().any(|line| line.contains("CAPTCluster") && line.contains("Pending")), "{said}");
+    let (code, said, told) = say(&["explain", "captcluster/c", "-n", OURS]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(said.contains("WaitingForCluster"), "{said}");
+    let written = stack.audit().requests_of(USER).unwrap().since(mark).writes();
+    let by_commands = written.filter(|request| request.resource != "events");
+    assert!(by_commands.is_empty(), "they only look: {}", by_commands.table());
 }
