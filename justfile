@@ -60,11 +60,6 @@ deny:
 advisories:
     cargo deny check advisories
 
-# What the operator is made of, as CycloneDX: bins/capt-operator/capt-operator.cdx.json
-sbom:
-    @command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx@0.5.9
-    cargo cyclonedx --manifest-path bins/capt-operator/Cargo.toml --format json --no-default-features --no-build-deps
-
 # The pure crates see neither a runtime, a client nor a clock
 boundaries:
     @.ci/boundaries
