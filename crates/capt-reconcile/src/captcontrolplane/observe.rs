@@ -172,3 +172,22 @@ fn kubeconfig_template(view: &View<'_>, control_plane: &CAPTControlPlane, namesp
         found @ (Seen::Present(_) | Seen::Unknown) => found,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_infrastructure_of_another_kind_or_group_is_none_of_ours() {
+        let key = |group: &str, kind: &str| {
+            let reference = json!({"apiGroup": group, "kind": kind, "name": "v"});
+            infrastructure_key(&ClusterView::parse(&json!({"spec": {"infrastructureRef": reference}})), "a")
+        };
+        let (group, kind) = (Kind::CaptCluster.group(), Kind::CaptCluster.name());
+        assert_eq!(key(group, kind), Some(ObjectKey::new(Kind::CaptCluster, "a", "v")));
+        assert_eq!(key(group, "AWSCluster"), None);
+        assert_eq!(key("example.com", kind), None);
+    }
+}
