@@ -74,7 +74,7 @@ fn forget_managers(kind: Kind, value: &mut Value) {
 fn parse(kind: Kind, value: &Value) -> Object {
     match typed::check(kind, value) {
         Ok(()) => Object::parse(kind, value),
-        Err(error) => Object::malformed(&error, value),
+        Err(error) => Object::malformed(kind, &error, value),
     }
 }
 

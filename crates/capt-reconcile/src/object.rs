@@ -10,7 +10,7 @@ use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
     foreign::{ClusterView, SecretView, ViewMeta, WorkspaceApi, WorkspaceView},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A kind of object that a pass reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -175,6 +175,25 @@ pub struct Malformed {
     pub reason: String,
     /// Its metadata, as far as it can be read.
     pub meta: ViewMeta,
+    /// Of an apply, where that much can be read: its metadata, what it waits for, where its outputs go and which
+    /// Workspace it has. Everything else of it is empty.
+    pub apply: Option<Arc<WorkspaceTemplateApply>>,
+}
+
+/// Of an apply that does not parse, what it says of other objects; `None` if that does not parse either.
+fn about_others(value: &Value) -> Option<Arc<WorkspaceTemplateApply>> {
+    let spec = &value["spec"];
+    let part = json!({
+        "metadata": value["metadata"],
+        "spec": {
+            "templateRef": {"name": ""},
+            "writeConnectionSecretToRef": spec["writeConnectionSecretToRef"],
+            "waitForSecrets": spec["waitForSecrets"],
+            "waitForWorkspaces": spec["waitForWorkspaces"],
+        },
+        "status": {"workspaceName": value["status"]["workspaceName"]},
+    });
+    serde_json::from_value(part).ok().map(Arc::new)
 }
 
 impl fmt::Display for Malformed {
@@ -184,25 +203,29 @@ impl fmt::Display for Malformed {
 }
 
 impl Object {
-    /// `value`, which does not parse for `reason`.
-    pub fn malformed(reason: &impl fmt::Display, value: &Value) -> Self {
-        Self::Malformed(Arc::new(Malformed { reason: reason.to_string(), meta: ViewMeta::parse(value) }))
+    /// `value`, which does not parse as an object of `kind` for `reason`.
+    pub fn malformed(kind: Kind, reason: &impl fmt::Display, value: &Value) -> Self {
+        Self::Malformed(Arc::new(Malformed {
+            reason: reason.to_string(),
+            meta: ViewMeta::parse(value),
+            apply: if kind == Kind::Apply { about_others(value) } else { None },
+        }))
     }
 
     /// Parses `value` as an object of `kind`; total.
     pub fn parse(kind: Kind, value: &Value) -> Self {
-        fn typed<T: serde::de::DeserializeOwned>(value: &Value, wrap: fn(Arc<T>) -> Object) -> Object {
+        fn typed<T: serde::de::DeserializeOwned>(kind: Kind, value: &Value, wrap: fn(Arc<T>) -> Object) -> Object {
             match T::deserialize(value) {
                 Ok(object) => wrap(Arc::new(object)),
-                Err(error) => Object::malformed(&error, value),
+                Err(error) => Object::malformed(kind, &error, value),
             }
         }
         match kind {
             Kind::Cluster => Self::Cluster(Arc::new(ClusterView::parse(value))),
-            Kind::CaptCluster => typed(value, Self::CaptCluster),
-            Kind::CaptControlPlane => typed(value, Self::ControlPlane),
-            Kind::Template => typed(value, Self::Template),
-            Kind::Apply => typed(value, Self::Apply),
+            Kind::CaptCluster => typed(kind, value, Self::CaptCluster),
+            Kind::CaptControlPlane => typed(kind, value, Self::ControlPlane),
+            Kind::Template => typed(kind, value, Self::Template),
+            Kind::Apply => typed(kind, value, Self::Apply),
             Kind::Workspace(api) => Self::Workspace(Arc::new(WorkspaceView::parse(api, value))),
             Kind::Secret => Self::Secret(Arc::new(SecretView::parse(value))),
         }

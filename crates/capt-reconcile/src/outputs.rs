@@ -174,15 +174,32 @@ pub enum OutputError {
     /// The value in the connection Secret is not UTF-8.
     #[error("key `{0}` of the connection Secret is not text")]
     NotUtf8(String),
+    /// Nothing of that name is as long.
+    #[error("output `{0}` is longer than {1} bytes; change the module to output what the name says")]
+    TooLong(String, usize),
+}
+
+/// Longest text that output `name` may be, in bytes.
+fn longest(name: &str) -> usize {
+    match name {
+        "vpc_id" => 128,
+        "cluster_endpoint" => 1024,
+        "kubeconfig" => 512 << 10,
+        _ => 64 << 10,
+    }
 }
 
 /// The text of output `name`: from the status, else (sensitive outputs) from the connection Secret;
 /// `None` if it is in neither, empty or null. What the status says to be null is so: values in the Secret
 /// are never removed.
 pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) -> Result<Option<String>, OutputError> {
+    let fits = |text: &str| match longest(name) {
+        longest if text.len() > longest => Err(OutputError::TooLong(name.to_owned(), longest)),
+        _ => Ok(Some(text.to_owned())),
+    };
     match workspace.outputs.get(name) {
         Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) if !is_nothing(text) => return Ok(Some(text.clone())),
+        Some(Value::String(text)) if !is_nothing(text) => return fits(text),
         None | Some(Value::String(_)) => {}
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             return Err(OutputError::NotText(name.to_owned()));
@@ -192,7 +209,7 @@ pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) 
         None => Ok(None),
         Some(bytes) => match bytes.expose_text() {
             Some(text) if is_nothing(text) => Ok(None),
-            Some(text) => Ok(Some(text.to_owned())),
+            Some(text) => fits(text),
             None => Err(OutputError::NotUtf8(name.to_owned())),
         },
     }
@@ -223,8 +240,10 @@ pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Option<Vec<Strin
         return None;
     }
     let zones = ["availability_zones", "azs"].into_iter().find_map(|name| outputs.get(name)?.as_array());
+    // The contract allows names of 1 to 256 bytes.
+    let is_name = |name: &&str| (1..=256).contains(&name.len());
     let mut names: Vec<String> =
-        zones.into_iter().flatten().filter_map(|zone| zone.as_str().map(str::to_owned)).collect();
+        zones.into_iter().flatten().filter_map(Value::as_str).filter(is_name).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     // The contract allows 100 failure domains.

@@ -139,7 +139,7 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
     if labelled.is_some_and(|uid| uid == meta::uid(apply)) {
         return Owner::Ours;
     }
-    let Some(applies) = view.applies(None) else { return Owner::Unknown };
+    let Some(applies) = view.applies() else { return Owner::Unknown };
     let named = |apply: &WorkspaceTemplateApply| {
         apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid)
     };
@@ -194,7 +194,7 @@ pub struct Orphan {
 
 /// The orphans among all Workspaces; `None` if not all Workspaces and applies are known.
 pub fn orphans(view: &View<'_>) -> Option<Vec<Orphan>> {
-    let applies = view.applies(None)?;
+    let applies = view.applies()?;
     let living: BTreeSet<&str> = applies.iter().map(|apply| meta::uid(apply.as_ref())).collect();
     // After a move or a restore the apply has another uid and takes its Workspace over.
     let named: BTreeSet<(String, String)> =

@@ -42,6 +42,7 @@ pub const CONNECTION_DOWN: &str = "ConnectionDown";
 pub const VPC_RETAINED: &str = "VPCRetained";
 pub const SECRET_NOT_OURS: &str = "SecretNotOurs";
 pub const UNSUPPORTED_CHANGE: &str = "UnsupportedChange";
+pub const VARIABLES_TOO_LARGE: &str = "VariablesTooLarge";
 pub const REGION_MISSING: &str = "RegionMissing";
 pub const CLUSTER_DELETING: &str = "ClusterDeleting";
 pub const CLUSTER_STATUS_STANDALONE: &str = "ClusterStatusStandalone";

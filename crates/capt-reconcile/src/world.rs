@@ -254,7 +254,7 @@ pub struct View<'w> {
 
 /// Accessors by type; an object that does not parse is unknown.
 macro_rules! accessors {
-    ($($get:ident $list:ident $variant:ident $kind:expr => $type:ty;)*) => {
+    ($($get:ident $variant:ident $kind:expr => $type:ty;)*) => {
         impl View<'_> {
             $(
                 #[doc = concat!("The ", stringify!($type), " `name` in `namespace`.")]
@@ -265,28 +265,18 @@ macro_rules! accessors {
                         Seen::Absent { live } => Seen::Absent { live },
                     }
                 }
-
-                #[doc = concat!("All objects of type ", stringify!($type), " in `namespace`, or everywhere; `None` if not all are known.")]
-                pub fn $list(&self, namespace: Option<&str>) -> Option<Vec<Arc<$type>>> {
-                    self.list($kind, namespace)?
-                        .map(|object| match object {
-                            Object::$variant(object) => Some(Arc::clone(object)),
-                            _ => None,
-                        })
-                        .collect()
-                }
             )*
         }
     };
 }
 
 accessors! {
-    cluster clusters Cluster Kind::Cluster => ClusterView;
-    captcluster captclusters CaptCluster Kind::CaptCluster => CAPTCluster;
-    control_plane control_planes ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
-    template templates Template Kind::Template => WorkspaceTemplate;
-    apply applies Apply Kind::Apply => WorkspaceTemplateApply;
-    secret secrets Secret Kind::Secret => SecretView;
+    cluster Cluster Kind::Cluster => ClusterView;
+    captcluster CaptCluster Kind::CaptCluster => CAPTCluster;
+    control_plane ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
+    template Template Kind::Template => WorkspaceTemplate;
+    apply Apply Kind::Apply => WorkspaceTemplateApply;
+    secret Secret Kind::Secret => SecretView;
 }
 
 impl<'w> View<'w> {
@@ -329,6 +319,25 @@ impl<'w> View<'w> {
             }
         }
         Some(planes)
+    }
+
+    /// All applies, everywhere, as far as they say something of other objects; `None` if not all are known. Of
+    /// one that does not parse that much is enough, so that it holds up no stranger.
+    pub fn applies(&self) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        let mut applies = Vec::new();
+        for object in self.list(Kind::Apply, None)? {
+            match object {
+                Object::Apply(apply) => applies.push(Arc::clone(apply)),
+                Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
+                Object::ControlPlane(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(applies)
     }
 
     /// All Workspaces of `api`, everywhere; `None` if not all are known.
@@ -503,7 +512,7 @@ mod tests {
         let world = world();
         let view = View::new(&world);
         view.secret("ns", "a");
-        view.applies(None);
+        view.applies();
         let expected =
             BTreeSet::from([Read::Object(ObjectKey::new(Kind::Secret, "ns", "a")), Read::List(Kind::Apply, None)]);
         assert_eq!(view.into_reads(), expected);

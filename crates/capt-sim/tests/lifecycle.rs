@@ -66,6 +66,26 @@ fn a_cluster_becomes_ready_and_says_so_everywhere() {
     }
 }
 
+/// Releases of core that know only v1beta1 read a map where later ones read a list, and fail on anything else.
+#[test]
+fn where_only_v1beta1_is_served_no_failure_domains_are_published() {
+    let mut simulation = ready(WorkspaceApi::Cluster);
+    assert!(status(&simulation, Kind::CaptCluster, "demo")["failureDomains"].is_array());
+    let refer = |group: &str, kind: &str| {
+        json!({"apiVersion": format!("{group}.cluster.x-k8s.io/v1beta1"), "kind": kind, "name": "demo",
+            "namespace": "default"})
+    };
+    simulation.api.edit(&key(Kind::Cluster, "demo"), |cluster| {
+        cluster["apiVersion"] = json!("cluster.x-k8s.io/v1beta1");
+        cluster["spec"]["infrastructureRef"] = refer("infrastructure", "CAPTCluster");
+        cluster["spec"]["controlPlaneRef"] = refer("controlplane", "CAPTControlPlane");
+    });
+    assert!(simulation.run());
+    let infrastructure = status(&simulation, Kind::CaptCluster, "demo");
+    assert_eq!(infrastructure["failureDomains"], json!(null), "{infrastructure:#}");
+    assert_eq!([&infrastructure["state"], &infrastructure["vpcId"]], ["Ready", "vpc-0123"]);
+}
+
 #[test]
 fn the_secrets_are_those_of_the_contract() {
     let simulation = ready(WorkspaceApi::Cluster);

@@ -233,6 +233,61 @@ fn who_waits_outside_of_a_deleted_circle_still_holds_it() {
 }
 
 #[test]
+fn an_apply_that_does_not_parse_holds_up_whom_it_needs_and_nobody_else() {
+    let mut simulation = world();
+    for name in ["a", "b"] {
+        waiting(&mut simulation, name, &[]);
+    }
+    waiting(&mut simulation, "odd", &["a"]);
+    assert!(simulation.run());
+    simulation.api.edit(&key(Kind::Apply, "odd"), |apply| apply["spec"]["variables"] = json!("none"));
+    for name in ["a", "b"] {
+        simulation.api.delete(&key(Kind::Apply, name), None);
+    }
+    let seen = simulation.requests.len();
+    assert!(simulation.run());
+    assert_eq!(workspace_writes(&simulation, seen), ["delete Workspace/b"]);
+    let told = condition(&simulation, "a", "Deleting");
+    assert_eq!(told.1, "WaitingForDependents", "{told:?}");
+    assert!(told.2.contains("team/odd"), "{told:?}");
+    // What it waits for cannot be read: it may be anybody.
+    simulation.api.edit(&key(Kind::Apply, "odd"), |apply| apply["spec"]["waitForWorkspaces"] = json!("none"));
+    waiting(&mut simulation, "c", &[]);
+    assert!(simulation.run());
+    simulation.api.delete(&key(Kind::Apply, "c"), None);
+    let seen = simulation.requests.len();
+    assert!(simulation.run());
+    assert_eq!(workspace_writes(&simulation, seen), [""; 0]);
+    simulation.api.edit(&key(Kind::Apply, "odd"), |apply| {
+        apply["spec"]["variables"] = json!({});
+        apply["spec"]["waitForWorkspaces"] = json!([]);
+    });
+    assert!(simulation.run());
+    let mut deleted = workspace_writes(&simulation, seen);
+    deleted.retain(|write| write.starts_with("delete"));
+    deleted.sort();
+    assert_eq!(deleted, ["delete Workspace/a", "delete Workspace/c"]);
+}
+
+/// Two applies record one Workspace that carries no mark; one of them does not parse.
+#[test]
+fn an_apply_that_does_not_parse_still_counts_when_it_is_asked_whose_a_workspace_is() {
+    let mut simulation = world();
+    waiting(&mut simulation, "a", &[]);
+    assert!(simulation.run());
+    let unmarked = |workspace: &mut Value| workspace["metadata"]["labels"] = json!({});
+    let mut other = apply("odd");
+    other["spec"]["variables"] = json!("none");
+    simulation.api.create(&key(Kind::Apply, "odd"), other);
+    simulation.api.edit(&key(Kind::Apply, "odd"), |apply| apply["status"] = json!({"workspaceName": "a"}));
+    simulation.api.edit(&of("a"), unmarked);
+    let seen = simulation.requests.len();
+    assert!(simulation.run());
+    assert_eq!(workspace_writes(&simulation, seen), [""; 0]);
+    assert_eq!(condition(&simulation, "a", "Synced").1, "NameCollision");
+}
+
+#[test]
 fn waiting_means_a_value_and_the_apply_of_a_name_before_the_workspace_of_that_name() {
     let mut simulation = world();
     let mut object = apply(APPLY);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use capt_api::{
     CAPTCluster, CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
+    foreign::ClusterVersion,
     names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, conditions},
 };
 use capt_status::{
@@ -219,7 +220,11 @@ impl Vpc {
         if let Some(id) = &self.id {
             wanted.vpc_id = Some(id.clone());
         }
-        if let Some(zones) = &self.zones {
+        // A core that knows only v1beta1 reads a map here and fails on the list.
+        let reads_lists = observed.cluster.present().is_none_or(|cluster| cluster.version == ClusterVersion::V1Beta2);
+        if !reads_lists {
+            wanted.failure_domains.clear();
+        } else if let Some(zones) = &self.zones {
             wanted.failure_domains = zones
                 .iter()
                 .map(|zone| FailureDomain {

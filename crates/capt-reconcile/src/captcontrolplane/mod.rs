@@ -4,6 +4,7 @@
 //! endpoint, Secrets and status together, so that `initialized` is never said before a kubeconfig
 //! is there.
 
+mod bounds;
 mod configure;
 mod connection;
 mod details;

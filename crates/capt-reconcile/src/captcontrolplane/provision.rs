@@ -97,6 +97,9 @@ pub(super) fn provision(
             return Found { inputs, infrastructure, ..Found::new(Workspace::Queued, cause) };
         }
     };
+    if let Some(cause) = variables::too_large(&variables) {
+        return Found { inputs: Inputs::Invalid, ..Found::new(Workspace::Queued, cause) };
+    }
     let wanted = Wanted {
         template: control_plane.spec.workspace_template_ref.clone(),
         variables,

@@ -12,7 +12,7 @@ use capt_status::{
 };
 use serde_json::Value;
 
-use super::{details, endpoint::Other, observe::Observed, provision::Found};
+use super::{bounds, details, endpoint::Other, observe::Observed, provision::Found};
 use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
@@ -26,19 +26,6 @@ pub(super) const OWN_CONDITIONS: [&str; 9] = [
     conditions::SECRETS_READY,
     conditions::ROLLING_OUT,
     conditions::SPOT_ROLE_READY,
-];
-
-/// Largest `workspaceStatus.atProvider`, in bytes of JSON; etcd and watches carry it each time.
-const MAX_AT_PROVIDER: usize = 128 * 1024;
-
-/// Outputs that we use; the others are dropped first where there are too many.
-const USED_OUTPUTS: [&str; 6] = [
-    "cluster_endpoint",
-    "cluster_certificate_authority_data",
-    "cluster_name",
-    "cluster_version",
-    "oidc_provider_arn",
-    "kubeconfig",
 ];
 
 /// Takes over into `wanted`, which is the stored status, what the pass found; its conditions.
@@ -144,16 +131,14 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
             // Outputs count only now: those of a failed apply are of things that may be gone.
             template.outputs = outputs::as_variables(&ready.outputs);
             details::update(&mut wanted.eks, &template.outputs);
+            bounds::outputs(&mut template.outputs);
             if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
                 template.last_applied_revision = Some(revision);
             }
             template.last_failed_revision = None;
             template.last_failure_message = None;
             if let Some(at_provider) = ready.at_provider.as_ref().filter(|value| value["outputs"].is_object()) {
-                let (at_provider, truncated) = bounded(at_provider);
-                for name in &truncated {
-                    template.outputs.remove(name);
-                }
+                let (at_provider, truncated) = bounds::at_provider(at_provider);
                 workspace.at_provider = Some(at_provider);
                 workspace.truncated_outputs = truncated;
             }
@@ -164,34 +149,6 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
         }
         (None, Workspace::Queued | Workspace::Applying | Workspace::Ready) => {}
     }
-}
-
-/// `at_provider` within its bound: the largest outputs that we do not use are dropped and named.
-fn bounded(at_provider: &Value) -> (Value, Vec<String>) {
-    let mut at_provider = at_provider.clone();
-    let mut excess = at_provider.to_string().len().saturating_sub(MAX_AT_PROVIDER);
-    let mut truncated = Vec::new();
-    if excess == 0 {
-        return (at_provider, truncated);
-    }
-    if let Some(fields) = at_provider["outputs"].as_object_mut() {
-        let mut sizes: Vec<(usize, String)> = fields
-            .iter()
-            .filter(|(name, _)| !USED_OUTPUTS.contains(&name.as_str()))
-            .map(|(name, value)| (value.to_string().len(), name.clone()))
-            .collect();
-        sizes.sort_by(|left, right| right.cmp(left));
-        for (size, name) in sizes {
-            if excess == 0 {
-                break;
-            }
-            fields.remove(&name);
-            excess = excess.saturating_sub(size);
-            truncated.push(name);
-        }
-    }
-    truncated.sort();
-    (at_provider, truncated)
 }
 
 /// The version that runs, as a semantic version: the output `cluster_version`, else the spec's. EKS
@@ -336,17 +293,5 @@ mod tests {
                 "{spec} {running}"
             );
         }
-    }
-
-    #[test]
-    fn what_is_too_large_is_dropped_and_named_and_what_we_use_stays() {
-        let large = "x".repeat(100 * 1024);
-        let outputs = json!({"cluster_endpoint": large, "a": large, "b": "small", "c": "y".repeat(90 * 1024)});
-        let (at_provider, truncated) = bounded(&json!({"checksum": "s", "outputs": outputs}));
-        assert_eq!(truncated, ["a", "c"]);
-        assert_eq!(at_provider["outputs"]["b"], "small");
-        assert_eq!(at_provider["outputs"]["cluster_endpoint"], large);
-        let small = json!({"outputs": {"a": 1}});
-        assert_eq!(bounded(&small), (small.clone(), Vec::new()));
     }
 }

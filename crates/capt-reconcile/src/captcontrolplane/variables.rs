@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use capt_api::{CAPTControlPlane, names::REGION_ANNOTATION};
-use capt_status::machine::{Cause, Infrastructure, Inputs};
+use capt_status::{
+    machine::{Cause, Infrastructure, Inputs},
+    text::truncate,
+};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -12,6 +15,9 @@ use crate::{
     child::{Child, ChildProgress},
     outputs, reasons,
 };
+
+/// Most bytes of all variables together; etcd takes objects of 1.5 MiB.
+const MAX_VARIABLES: usize = 512 << 10;
 
 /// The AWS region: the control plane's own, else the CAPTCluster's, else the Cluster's annotation.
 pub(super) fn region(observed: &Observed) -> Option<String> {
@@ -44,6 +50,21 @@ pub(super) fn eks(observed: &Observed, region: String) -> Result<BTreeMap<String
         variables.entry(name).or_insert(value);
     }
     Ok(variables)
+}
+
+/// What is wrong with variables that no object could hold: neither the apply nor the Workspace with its module.
+pub(super) fn too_large(variables: &BTreeMap<String, String>) -> Option<Cause> {
+    let sizes = || variables.iter().map(|(name, value)| (name.len() + value.len(), name));
+    let size: usize = sizes().map(|(size, _)| size).sum();
+    let (largest, name) = sizes().max()?;
+    (size > MAX_VARIABLES).then(|| {
+        let message = format!(
+            "the variables of the EKS template have {size} bytes, more than {MAX_VARIABLES}; the largest one, {}, has \
+             {largest}: output less in the VPC template",
+            truncate(name, 100),
+        );
+        Cause::new(reasons::VARIABLES_TOO_LARGE, message)
+    })
 }
 
 fn own(control_plane: &CAPTControlPlane, region: String) -> BTreeMap<String, String> {

@@ -226,7 +226,7 @@ impl Walk<'_, '_> {
                 (secret.namespace.as_ref(), &secret.name) == (Some(namespace), &reference.name)
             })
         };
-        for apply in self.view.applies(None).into_iter().flatten().filter(|apply| names(apply)) {
+        for apply in self.view.applies().into_iter().flatten().filter(|apply| names(apply)) {
             self.edge(secret, meta::key_of(Kind::Apply, apply.as_ref()));
         }
     }

@@ -35,6 +35,7 @@ pub(super) const OWN: &[Meaning] = table! {
     Wrong {
         NO_VPC_CONFIGURED => "Neither a template for a VPC nor an existing VPC is named.", "Set spec.vpcTemplateRef or spec.existingVpcId.";
         REGION_MISSING => "No region is named anywhere.", "Set spec.controlPlaneConfig.region, the CAPTCluster's spec.region, or the Cluster's annotation cluster.x-k8s.io/region.";
+        VARIABLES_TOO_LARGE => "The outputs of the VPC and the spec make more variables than an object can hold.", "Output less in the VPC template; only what the EKS template uses is needed.";
         TEMPLATE_NOT_FOUND => "The WorkspaceTemplate does not exist.", "Create it, or correct the reference.";
         UNDEFINED_VARIABLE => "The template uses a variable that the apply does not define.", "Define it in spec.variables of the apply, or correct the template.";
         INVALID_TEMPLATE => "The template cannot become a Workspace.", "Correct the field that the message names.";

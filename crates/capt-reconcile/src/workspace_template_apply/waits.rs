@@ -147,7 +147,7 @@ pub(super) fn dependents(view: &View<'_>, apply: &WorkspaceTemplateApply, namesp
     let mut deleting: BTreeSet<ObjectKey> = BTreeSet::new();
     // From each apply to those that wait for it.
     let mut waiting: BTreeMap<ObjectKey, Vec<ObjectKey>> = BTreeMap::new();
-    for other in view.applies(None)? {
+    for other in view.applies()? {
         let key = meta::key_of(Kind::Apply, other.as_ref());
         for target in targets(&other, key.namespace.as_deref().unwrap_or_default()) {
             waiting.entry(target).or_default().push(key.clone());

@@ -307,6 +307,12 @@ impl Simulation {
         wrote
     }
 
+    /// What CAPT knows now.
+    pub fn known(&mut self) -> &World {
+        self.deliver();
+        &self.world
+    }
+
     /// What a pass over `key` would write now.
     pub fn plan(&mut self, key: &ObjectKey) -> Option<Plan> {
         self.deliver();
