@@ -472,8 +472,10 @@ mod tests {
         let view = View::new(&world);
         assert!(matches!(view.secret("ns", "a"), Seen::Absent { live: false }));
         assert!(view.secret("other", "a").is_unknown());
-        assert!(view.secrets(Some("ns")).is_some());
-        assert!(view.secrets(Some("other")).is_none() && view.secrets(None).is_none(), "these are not all");
+        assert!(view.list(Kind::Secret, Some("ns")).is_some());
+        for namespace in [Some("other"), None] {
+            assert!(view.list(Kind::Secret, namespace).is_none(), "these are not all");
+        }
         world.set_coverage(Kind::Template, Coverage::Cached);
         assert!(matches!(View::new(&world).template("other", "a"), Seen::Absent { live: false }), "another kind");
     }

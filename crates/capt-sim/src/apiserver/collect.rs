@@ -151,7 +151,7 @@ impl ApiServer {
         let is_leaving = self.store.get(id).is_none_or(|object| meta::text(object, "deletionTimestamp").is_some());
         if let Some(write) = self.write_to(id, "kube-controller-manager", now).filter(|_| !is_leaving) {
             // One that went meanwhile is gone, as wanted.
-            let _ = self.delete(&write, &DeleteOptions { propagation, ..DeleteOptions::default() });
+            let _ = self.delete(&write, &DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() });
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
     fn delete(server: &mut ApiServer, name: &str, propagation: Propagation) {
         let id = Id { group: String::new(), plural: "secrets".into(), namespace: "default".into(), name: name.into() };
         let write = server.write_to(&id, "user", NOW).unwrap();
-        server.delete(&write, &DeleteOptions { propagation, ..DeleteOptions::default() }).unwrap();
+        server.delete(&write, &DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() }).unwrap();
     }
 
     #[test]

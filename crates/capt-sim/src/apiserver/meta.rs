@@ -55,11 +55,16 @@ pub(super) fn completed(nature: Nature, object: &mut Value) {
             if object["type"].as_str().is_none_or(str::is_empty) {
                 object["type"] = json!("Opaque");
             }
-            if object["data"].as_object().is_some_and(serde_json::Map::is_empty) {
-                clear(object, "data");
-            }
+            without_empty_data(object);
         }
-        Nature::Custom | Nature::Namespace | Nature::Definition | Nature::Event | Nature::Plain => {}
+        Nature::Plain => without_empty_data(object),
+        Nature::Custom | Nature::Namespace | Nature::Definition | Nature::Event => {}
+    }
+}
+
+fn without_empty_data(object: &mut Value) {
+    if object["data"].is_null() || object["data"].as_object().is_some_and(serde_json::Map::is_empty) {
+        clear(object, "data");
     }
 }
 
@@ -154,12 +159,31 @@ pub(super) fn broken_rules(resource: &Resource, object: &Value, old: Option<&Val
             causes.push(Cause::new("FieldValueInvalid", "metadata.labels", format!("Invalid value: \"{value}\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character")));
         }
     }
-    for (index, owner) in object["metadata"]["ownerReferences"].as_array().into_iter().flatten().enumerate() {
+    for (index, finalizer) in finalizers(object).into_iter().enumerate() {
+        let is_known = match resource.nature {
+            Nature::Custom | Nature::Definition => true,
+            Nature::Namespace | Nature::Secret | Nature::Event | Nature::Plain => {
+                finalizer.contains('/') || ["foregroundDeletion", "kubernetes", "orphan"].contains(&finalizer)
+            }
+        };
+        let mut wrong = |field: String, what: &str| {
+            causes.push(Cause::new("FieldValueInvalid", field, format!("Invalid value: \"{finalizer}\": {what}")));
+        };
+        if !is_qualified(finalizer) {
+            let what = "name part must consist of alphanumeric characters, '-', '_' or '.'";
+            wrong("metadata.finalizers".to_owned(), what);
+        }
+        if !is_known {
+            let what = "name is neither a standard finalizer name nor is it fully qualified";
+            wrong(format!("metadata.finalizers[{index}]"), what);
+        }
+    }
+    for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if owner[field].as_str().is_none_or(str::is_empty) {
                 causes.push(Cause::new(
                     "FieldValueInvalid",
-                    format!("metadata.ownerReferences[{index}].{field}"),
+                    format!("metadata.ownerReferences.{field}"),
                     "Invalid value: \"\": must not be empty",
                 ));
             }
@@ -220,13 +244,13 @@ fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && text.starts_with(|character: char| character.is_ascii_alphanumeric())
         && text.ends_with(|character: char| character.is_ascii_alphanumeric())
 }
 
-fn is_qualified(key: &str) -> bool {
+pub(super) fn is_qualified(key: &str) -> bool {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     prefix.is_none_or(is_subdomain) && name.len() <= 63 && is_name(name)
 }

@@ -296,10 +296,11 @@ fn delete_options(request: &Request) -> Result<DeleteOptions, Status> {
         uid: text(&body["preconditions"]["uid"]),
         resource_version: text(&body["preconditions"]["resourceVersion"]),
         propagation: match wanted {
-            "Foreground" => Propagation::Foreground,
-            "Orphan" => Propagation::Orphan,
-            _ if body["orphanDependents"] == true => Propagation::Orphan,
-            _ => Propagation::Background,
+            "Foreground" => Some(Propagation::Foreground),
+            "Orphan" => Some(Propagation::Orphan),
+            "Background" => Some(Propagation::Background),
+            _ if body["orphanDependents"] == true => Some(Propagation::Orphan),
+            _ => None,
         },
     })
 }

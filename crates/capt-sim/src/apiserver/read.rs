@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, ApiServer,
+    Answer, ApiServer, meta,
     request::{Request, Target},
     resources::{EVENTS, Nature, Resource},
     selector::Selector,
@@ -81,8 +81,19 @@ impl ApiServer {
                 metadata["remainingItemCount"] = json!(left);
             }
         }
-        let items: Vec<Value> =
-            page.drain(..).map(|(_, object)| shown(resource, &target.version, Value::clone(&object))).collect();
+        // A list of a built-in kind says once what its items are.
+        let item = |mut object: Value| {
+            if resource.nature != Nature::Custom {
+                meta::clear(&mut object, "apiVersion");
+                meta::clear(&mut object, "kind");
+            }
+            object
+        };
+        let items: Vec<Value> = page
+            .drain(..)
+            .map(|(_, object)| shown(resource, &target.version, Value::clone(&object)))
+            .map(item)
+            .collect();
         Ok(Answer::ok(table::presented_list(request, resource, &target.version, items, &metadata)))
     }
 

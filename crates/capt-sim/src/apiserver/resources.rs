@@ -148,7 +148,10 @@ impl Resource {
                 served: true,
                 status: matches!(nature, Nature::Namespace | Nature::Definition),
                 columns: Vec::new(),
-                schema: Arc::new(Schema::open()),
+                schema: Arc::new(match kind {
+                    "Secret" | "ConfigMap" => Schema::of_kind(&data()),
+                    _ => Schema::open(),
+                }),
                 rules: Arc::new(Rules::compile(&Value::Null)),
                 published: json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
             }],
@@ -163,6 +166,15 @@ impl Resource {
             selectable: Vec::new(),
         }
     }
+}
+
+/// What is known of kinds that hold data: their maps are merged key by key.
+fn data() -> Value {
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+        "data": texts, "binaryData": texts, "stringData": texts,
+        "type": {"type": "string"}, "immutable": {"type": "boolean"},
+    }})
 }
 
 fn column(value: &Value) -> Option<Column> {

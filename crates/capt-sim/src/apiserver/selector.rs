@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::meta;
+
 /// One requirement of a label selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Label {
@@ -9,6 +11,19 @@ enum Label {
     Absent(String),
     In(String, Vec<String>),
     NotIn(String, Vec<String>),
+}
+
+impl Label {
+    /// Whether a label could have this name and one of these values.
+    fn is_valid(&self) -> bool {
+        let is_value = |value: &String| value.is_empty() || (value.len() <= 63 && meta::is_name(value));
+        match self {
+            Self::Exists(name) | Self::Absent(name) => meta::is_qualified(name),
+            Self::In(name, values) | Self::NotIn(name, values) => {
+                meta::is_qualified(name) && values.iter().all(is_value)
+            }
+        }
+    }
 }
 
 /// Which objects are wanted.
@@ -24,7 +39,8 @@ impl Selector {
     pub fn parse(labels: &str, fields: &str) -> Result<Self, String> {
         let mut selector = Self::default();
         for term in terms(labels) {
-            selector.labels.push(label(term).ok_or_else(|| format!("unable to parse requirement: {term}"))?);
+            let parsed = label(term).filter(Label::is_valid);
+            selector.labels.push(parsed.ok_or_else(|| format!("unable to parse requirement: {term}"))?);
         }
         for term in fields.split(',').filter(|term| !term.is_empty()) {
             let (name, value, equal) = equation(term).ok_or_else(|| format!("invalid selector: '{term}'"))?;

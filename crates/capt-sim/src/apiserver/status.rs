@@ -132,10 +132,7 @@ impl Status {
     /// 422: a JSON patch that cannot be carried out.
     pub fn unprocessable(why: &str) -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self {
-            details: json!({"causes": [{"reason": "UnexpectedServerResponse", "message": why}]}),
-            ..Self::new(422, "Invalid", message)
-        }
+        Self { details: json!({}), ..Self::new(422, "Invalid", format!("{message}: {why}")) }
     }
 
     /// 400.
@@ -172,9 +169,9 @@ impl Status {
         )
     }
 
-    /// 500.
+    /// 500: an error that the API server has no reason for.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
+        Self::new(500, "", message)
     }
 
     /// 504: a resourceVersion that lies in the future.
@@ -202,8 +199,11 @@ impl Status {
     pub fn body(&self) -> Value {
         let mut body = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            body["reason"] = json!(self.reason);
+        }
         if !self.details.is_null() {
             body["details"] = self.details.clone();
         }

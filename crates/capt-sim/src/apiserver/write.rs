@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 
 use super::{
     ApiServer,
-    fields::managed::{Managers, Terms, Writer},
+    fields::{
+        managed::{Managers, Terms, Writer},
+        typed,
+    },
     meta,
     resources::{Nature, Resource, Version},
     schema::{shape, validate::validate},
@@ -71,10 +74,9 @@ pub enum PatchKind {
 }
 
 /// How children of a deleted object go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// After it.
-    #[default]
     Background,
     /// Before it.
     Foreground,
@@ -89,8 +91,8 @@ pub struct DeleteOptions {
     pub uid: Option<String>,
     /// The object must have this resourceVersion.
     pub resource_version: Option<String>,
-    /// What happens to its children.
-    pub propagation: Propagation,
+    /// What happens to its children; `None` for what an earlier deletion said, else in the background.
+    pub propagation: Option<Propagation>,
 }
 
 /// Finalizer of an object that waits for its children.
@@ -189,8 +191,22 @@ impl Write {
         if self.resource.nature == Nature::Custom {
             causes.extend(validate(&version.schema, object, old));
             // Rules are asked about objects of the right form only.
-            if causes.is_empty() {
+            let is_formless = |cause: &Cause| {
+                [
+                    "FieldValueNotSupported",
+                    "FieldValueRequired",
+                    "FieldValueTooLong",
+                    "FieldValueTooMany",
+                    "FieldValueTypeInvalid",
+                ]
+                .contains(&cause.reason)
+            };
+            if !causes.iter().any(is_formless) {
                 causes.extend(version.rules.broken_by(object, old));
+            } else if !version.rules.is_empty() {
+                let message = "Invalid value: null: some validation rules were not checked because the object was \
+                               invalid; correct the existing errors to complete validation";
+                causes.push(Cause::new("FieldValueInvalid", "<nil>", message));
             }
         }
         if causes.is_empty() { Ok(()) } else { Err(self.invalid(&causes)) }
@@ -236,7 +252,7 @@ impl ApiServer {
         self.admit(write)?;
         let uid = self.uid();
         let metadata = &mut object["metadata"];
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "generation"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
             meta::clear(metadata, field);
         }
         metadata["name"] = json!(write.id.name);
@@ -267,6 +283,8 @@ impl ApiServer {
     /// PUT.
     pub fn replace(&mut self, write: &Write, object: Value) -> Result<Done, Status> {
         write.matches_path(&object)?;
+        // What cannot be decoded is refused before anybody looks whether it is there.
+        write.shaped(write.served()?, &mut object.clone())?;
         let old = Arc::clone(self.found(write)?);
         if let Some(uid) = meta::text(&object, "uid").filter(|uid| Some(*uid) != meta::text(&old, "uid")) {
             let found = meta::text(&old, "uid").unwrap_or_default();
@@ -279,7 +297,8 @@ impl ApiServer {
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
             );
-            return Err(write.invalid(&[cause]));
+            // Of the resource and not, as any other, of the kind.
+            return Err(Status::invalid(&write.about(), &[cause]));
         }
         self.updated(write, &old, object, None)
     }
@@ -293,13 +312,24 @@ impl ApiServer {
             PatchKind::Merge if !body.is_object() => return Err(Status::bad_request("a merge patch is an object")),
             PatchKind::Merge => json_patch::merge(&mut new, body),
             PatchKind::Json => {
-                let patch: json_patch::Patch = serde_json::from_value(without_vain_tests(body, &old))
-                    .map_err(|error| Status::bad_request(error.to_string()))?;
-                json_patch::patch(&mut new, &patch).map_err(|error| Status::unprocessable(&error.to_string()))?;
+                let operations = body.as_array().ok_or_else(|| Status::bad_request("a JSON patch is a list"))?;
+                for operation in operations {
+                    let Some(operation) = as_understood(operation, &new) else { continue };
+                    let patch: json_patch::Patch = serde_json::from_value(json!([operation]))
+                        .map_err(|error| Status::bad_request(error.to_string()))?;
+                    json_patch::patch(&mut new, &patch).map_err(|error| Status::unprocessable(&error.to_string()))?;
+                }
             }
         }
         write.matches_path(&new)?;
-        self.updated(write, &old, new, None)
+        self.updated(write, &old, new, None).map_err(|status| match status.reason {
+            // What a patch makes is decoded as the value of a field.
+            "BadRequest" => {
+                let cause = Cause::new("FieldValueInvalid", "patch", format!("Invalid value: {}", status.message));
+                Status::invalid(&About { group: "", kind: "", name: "" }, &[cause])
+            }
+            _ => status,
+        })
     }
 
     /// PATCH with `application/apply-patch+yaml`.
@@ -315,22 +345,26 @@ impl ApiServer {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
         write.matches_path(&config)?;
-        shape::metadata(&mut config);
-        if write.resource.nature == Nature::Custom
-            && let Some(path) = shape::prune(&version.schema, &mut config).first()
-        {
-            let message = format!(
-                "failed to create typed patch object ({}/{}): .{path}: field not declared in schema",
-                write.id.namespace, write.id.name
-            );
-            return Err(Status::internal(message));
-        }
-        meta::completed(write.resource.nature, &mut config);
         let old = match self.found(write) {
-            Ok(old) => Arc::clone(old),
+            Ok(old) => Some(Arc::clone(old)),
             Err(status) if write.status => return Err(status),
-            Err(_) => return self.applied_anew(write, &version, config),
+            Err(_) => None,
         };
+        shape::known_metadata(&mut config);
+        let unknown = match write.resource.nature {
+            Nature::Custom => shape::prune(&version.schema, &mut config).into_iter().next(),
+            Nature::Namespace | Nature::Secret | Nature::Definition | Nature::Event | Nature::Plain => None,
+        };
+        let problem = match unknown {
+            Some(path) => Some(format!(".{path}: field not declared in schema")),
+            None => typed::problem(&version.schema, &config),
+        };
+        if let Some(problem) = problem {
+            let (api_version, kind) = (write.resource.api_version(&write.version), &write.resource.kind);
+            let of = format!("{}/{}; {api_version}, Kind={kind}", write.id.namespace, write.id.name);
+            return Err(Status::internal(format!("failed to create typed patch object ({of}): {problem}")));
+        }
+        let Some(old) = old else { return self.applied_anew(write, &version, config) };
         let mut managers = Managers::read(&old["metadata"]["managedFields"]);
         let mut live = Value::clone(&old);
         live["apiVersion"] = json!(write.resource.api_version(&write.version));
@@ -471,21 +505,28 @@ impl ApiServer {
     /// DELETE of one object.
     pub fn delete(&mut self, write: &Write, options: &DeleteOptions) -> Result<Done, Status> {
         let old = Arc::clone(self.found(write)?);
-        for (field, label, wanted) in
-            [("uid", "UID", &options.uid), ("resourceVersion", "ResourceVersion", &options.resource_version)]
-        {
+        let about = About { kind: &write.resource.kind, ..write.about() };
+        for (field, label, wanted, perhaps) in [
+            ("uid", "UID", &options.uid, "deleted and then recreated"),
+            ("resourceVersion", "ResourceVersion", &options.resource_version, "modified"),
+        ] {
             let found = meta::text(&old, field).unwrap_or_default();
             if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
-                let why =
-                    format!("Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {found}");
-                return Err(Status::conflict(&write.about(), &why));
+                let why = format!(
+                    "the {label} in the precondition ({wanted}) does not match the {label} in record ({found}). The \
+                     object might have been {perhaps}"
+                );
+                return Err(Status::conflict(&about, &why));
             }
         }
         let mut object = Value::clone(&old);
+        let before = meta::finalizers(&old);
         let extra = match options.propagation {
-            Propagation::Background => None,
-            Propagation::Foreground => Some(FOREGROUND),
-            Propagation::Orphan => Some(ORPHAN),
+            Some(Propagation::Background) => None,
+            Some(Propagation::Foreground) => Some(FOREGROUND),
+            Some(Propagation::Orphan) => Some(ORPHAN),
+            // As an earlier deletion said.
+            None => [ORPHAN, FOREGROUND].into_iter().find(|finalizer| before.contains(finalizer)),
         };
         let mut finalizers: Vec<String> = meta::finalizers(&object).into_iter().map(str::to_owned).collect();
         finalizers
@@ -498,6 +539,11 @@ impl ApiServer {
         let stays = !finalizers.is_empty() || write.resource.nature == Nature::Namespace;
         if write.dry_run {
             return Ok(Done { code: 200, object, warnings: Vec::new() });
+        }
+        if !stays && before.len() != finalizers.len() && options.resource_version.is_some() {
+            // The API server takes the finalizer away first and then misses the version that was named.
+            self.put(write, object);
+            return Err(Status::modified(&write.about()));
         }
         if !stays {
             self.removed(&write.resource, &write.id);
@@ -600,13 +646,20 @@ fn is_same(new: &Value, old: &Value) -> bool {
     new == old || (same_but("managedFields") && managers(new).says_the_same(&managers(old)))
 }
 
-/// `test` of null against a field that is not there holds in the API server's library and fails in ours.
-fn without_vain_tests(body: &Value, object: &Value) -> Value {
-    let Some(operations) = body.as_array() else { return body.clone() };
-    let is_vain = |operation: &&Value| {
-        operation["op"] == "test"
-            && operation["value"].is_null()
-            && operation["path"].as_str().is_some_and(|path| object.pointer(path).is_none())
-    };
-    operations.iter().filter(|operation| !is_vain(operation)).cloned().collect()
+/// An operation of a JSON patch as the API server's library understands it and ours does not: `test` of null
+/// against a field that is not there holds, and `replace` adds such a field. `None` if it does nothing.
+fn as_understood(operation: &Value, object: &Value) -> Option<Value> {
+    let mut operation = operation.clone();
+    let path = operation["path"].as_str().unwrap_or_default();
+    if object.pointer(path).is_some() {
+        return Some(operation);
+    }
+    let is_in_map = path.rsplit_once('/').and_then(|(parent, _)| object.pointer(parent)).is_some_and(Value::is_object);
+    if operation["op"] == "test" && operation["value"].is_null() {
+        return None;
+    }
+    if operation["op"] == "replace" && is_in_map {
+        operation["op"] = json!("add");
+    }
+    Some(operation)
 }

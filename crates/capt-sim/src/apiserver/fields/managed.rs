@@ -64,7 +64,7 @@ struct Entry {
 pub struct Managers(Vec<Entry>);
 
 /// Fields that nobody manages: they are the API server's.
-const UNMANAGED: [&str; 10] = [
+const UNMANAGED: [&str; 9] = [
     "name",
     "namespace",
     "creationTimestamp",
@@ -74,7 +74,6 @@ const UNMANAGED: [&str; 10] = [
     "generation",
     "managedFields",
     "resourceVersion",
-    "deletionTimestamp",
 ];
 
 impl Managers {
@@ -125,8 +124,9 @@ impl Managers {
     pub fn update(&mut self, terms: Terms<'_>, old: &Value, new: &Value, writer: &Writer) {
         let Terms { schema, reset, now } = terms;
         let changes = typed::compare(schema, old, new);
-        let mine = managed(changes.modified.union(&changes.added), reset);
-        self.take(&changes.modified.union(&changes.added), &changes.removed, |_| true);
+        let touched = changes.modified.union(&changes.added).without(reset);
+        let mine = managed(touched.clone(), reset);
+        self.take(&touched, &changes.removed.without(reset), |_| true);
         if !mine.is_empty() {
             let before = self.0.iter().position(|entry| entry.writer.is_same(writer)).map(|index| self.0.remove(index));
             let fields = before.map_or(mine.clone(), |before| before.fields.union(&mine));
@@ -158,7 +158,7 @@ impl Managers {
             None => merged,
         };
         let changes = typed::compare(schema, live, &new);
-        let touched = changes.modified.union(&changes.added);
+        let touched = changes.modified.union(&changes.added).without(reset);
         let conflicts: Vec<(String, String)> = self
             .0
             .iter()
@@ -172,7 +172,7 @@ impl Managers {
             *self = before;
             return Err(conflicts);
         }
-        self.take(&touched, &changes.removed, |other| !other.is_same(writer));
+        self.take(&touched, &changes.removed.without(reset), |other| !other.is_same(writer));
         let is_news = new != *live || *self != before;
         if let Some(entry) = self.0.iter_mut().find(|entry| is_news && entry.writer.is_same(writer)) {
             entry.time = json!(now);

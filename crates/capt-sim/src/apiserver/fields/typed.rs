@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{FieldSet, Step};
-use crate::apiserver::schema::{ListType, Schema};
+use crate::apiserver::schema::{ListType, Schema, Type};
 
 /// What an update changed.
 #[derive(Debug, Default)]
@@ -53,6 +53,48 @@ fn field(name: &str) -> Step {
     Step::Field(name.to_owned())
 }
 
+/// Why `value` is none of its schema: the path and what is there instead. Only types and keys count.
+pub fn problem(schema: &Schema, value: &Value) -> Option<String> {
+    problem_at(schema, value, "")
+}
+
+fn problem_at(schema: &Schema, value: &Value, path: &str) -> Option<String> {
+    let expected = |type_: &str| Some(format!("{path}: expected {type_}, got {value}"));
+    match (schema.type_, value) {
+        (Type::Any | Type::IntOrString, _) | (_, Value::Null) => None,
+        (Type::Object, Value::Object(fields)) => {
+            fields.iter().find_map(|(name, value)| problem_at(schema.field(name).0, value, &format!("{path}.{name}")))
+        }
+        (Type::Array, Value::Array(items)) => {
+            let mut seen = Vec::new();
+            items.iter().enumerate().find_map(|(at, item)| {
+                let step = match &schema.list {
+                    ListType::Atomic => return problem_at(schema.item(), item, &format!("{path}[{at}]")),
+                    ListType::Map(keys) if item.is_object() => {
+                        if let Some(key) = keys.iter().find(|key| item.get(*key).is_none()) {
+                            return Some(format!("{path}: element {at}: associative list with keys has an element that omits key field \"{key}\""));
+                        }
+                        step(&schema.list, item)
+                    }
+                    ListType::Map(_) | ListType::Set => step(&schema.list, item),
+                };
+                if seen.contains(&step) {
+                    return Some(format!("{path}: duplicate entries for key {step:?}"));
+                }
+                seen.push(step);
+                problem_at(schema.item(), item, &format!("{path}[{at}]"))
+            })
+        }
+        (Type::String, Value::String(_)) | (Type::Boolean, Value::Bool(_)) | (Type::Number, Value::Number(_)) => None,
+        (Type::Integer, Value::Number(number)) if number.is_i64() || number.is_u64() => None,
+        (Type::Object, _) => expected("map"),
+        (Type::Array, _) => expected("list"),
+        (Type::String, _) => expected("string"),
+        (Type::Boolean, _) => expected("boolean"),
+        (Type::Number | Type::Integer, _) => expected("numeric (int or float)"),
+    }
+}
+
 /// The paths of an object that is applied: its leaves, and the items of lists and maps.
 pub fn paths(schema: &Schema, value: &Value) -> FieldSet {
     let mut set = FieldSet::default();
@@ -67,7 +109,8 @@ fn collect(schema: &Schema, value: &Value, path: &mut Vec<Step>, set: &mut Field
             for (name, value) in fields {
                 let (below, declared) = schema.field(name);
                 path.push(field(name));
-                if !declared || is_bare(value) {
+                let is_bare_map = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                if !declared || is_bare_map {
                     set.insert(path);
                 }
                 collect(below, value, path, set);
@@ -241,7 +284,8 @@ fn remove_step(schema: &Schema, step: &Step, value: &Value, set: &FieldSet) -> O
         return None;
     }
     match set.below(step) {
-        Some(below) => remove(schema, value, below),
+        // What is left of it is null and not absent, so that whoever applied it keeps it.
+        Some(below) => Some(remove(schema, value, below).unwrap_or_default()),
         None => Some(value.clone()),
     }
 }

@@ -80,16 +80,28 @@ const METADATA: [&str; 15] = [
 
 /// Puts the metadata into the form in which it is stored; the paths of what was dropped.
 pub fn metadata(object: &mut Value) -> Vec<String> {
-    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return Vec::new() };
-    let mut dropped = Vec::new();
-    metadata.retain(|name, value| {
-        let known = METADATA.contains(&name.as_str());
-        if !known {
-            dropped.push(format!("metadata.{name}"));
-        }
+    let dropped = known_metadata(object);
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         // `managedFields: []` is a word of its own: forget who manages what.
-        known && (name == "managedFields" || !is_empty(value))
-    });
+        metadata.retain(|name, value| name == "managedFields" || !is_empty(value));
+    }
+    dropped
+}
+
+/// Drops the metadata that no object has; the paths of it.
+pub fn known_metadata(object: &mut Value) -> Vec<String> {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return Vec::new() };
+    let is_known = |name: &String| METADATA.contains(&name.as_str());
+    let dropped = metadata.keys().filter(|name| !is_known(name)).map(|name| format!("metadata.{name}")).collect();
+    metadata.retain(|name, _| is_known(name));
+    // What an owner reference does not say is empty, and is refused as that.
+    for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            if let Some(owner) = owner.as_object_mut() {
+                owner.entry(field).or_insert_with(|| Value::from(""));
+            }
+        }
+    }
     dropped
 }
 

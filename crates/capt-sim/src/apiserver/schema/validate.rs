@@ -60,9 +60,7 @@ fn validate_at(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, 
             }
             for (name, value) in fields {
                 let old = old.and_then(|old| old.get(name));
-                let path =
-                    if schema.properties.contains_key(name) { join(path, name) } else { format!("{path}[{name}]") };
-                validate_at(schema.field(name).0, value, old, &path, causes);
+                validate_at(schema.field(name).0, value, old, &join(path, name), causes);
             }
         }
         Value::Null | Value::Bool(_) => {}
