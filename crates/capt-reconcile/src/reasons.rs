@@ -24,6 +24,7 @@ pub const WORKSPACE_RECREATED: &str = "WorkspaceRecreated";
 pub const WORKSPACE_ADOPTED: &str = "WorkspaceAdopted";
 pub const WORKSPACE_ORPHANED: &str = "WorkspaceOrphaned";
 pub const OBSERVE_ONLY: &str = "ObserveOnly";
+pub const OWNER_GONE: &str = "OwnerGone";
 pub const DEPENDENCY_CYCLE: &str = "CyclicDependency";
 pub const WORKSPACE_SYNCED: &str = "ReconcileSuccess";
 pub const CREATING: &str = "Creating";
@@ -65,6 +66,7 @@ pub enum ApplyReason {
     WorkspacePaused,
     WaitingForSecrets,
     WaitingForWorkspaces,
+    OwnerGone,
     DependencyCycle,
 }
 
@@ -82,7 +84,7 @@ pub enum Meaning {
 }
 
 impl ApplyReason {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TemplateNotFound,
         Self::UndefinedVariable,
         Self::InvalidTemplate,
@@ -92,6 +94,7 @@ impl ApplyReason {
         Self::WorkspacePaused,
         Self::WaitingForSecrets,
         Self::WaitingForWorkspaces,
+        Self::OwnerGone,
         Self::DependencyCycle,
     ];
 
@@ -106,6 +109,7 @@ impl ApplyReason {
             Self::WorkspacePaused => WORKSPACE_PAUSED,
             Self::WaitingForSecrets => WAITING_FOR_SECRETS,
             Self::WaitingForWorkspaces => WAITING_FOR_WORKSPACES,
+            Self::OwnerGone => OWNER_GONE,
             Self::DependencyCycle => DEPENDENCY_CYCLE,
         }
     }
@@ -125,7 +129,7 @@ impl ApplyReason {
     pub const fn meaning(self) -> Meaning {
         match self {
             Self::TemplateNotFound => Meaning::Unresolved,
-            Self::WaitingForSecrets | Self::WaitingForWorkspaces => Meaning::Waiting,
+            Self::WaitingForSecrets | Self::WaitingForWorkspaces | Self::OwnerGone => Meaning::Waiting,
             Self::WorkspacePaused => Meaning::Paused,
             Self::WorkspaceDeleting => Meaning::Failing(Class::Transient),
             Self::UndefinedVariable

@@ -5,7 +5,7 @@
 //! nothing, 404, 409 and AlreadyExists, merge patch, JSON patch, apply of the status by one manager
 //! per object, deletionTimestamp while there are finalizers, owners' children collected after them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use capt_reconcile::{
     executor::{Refusal, Request, Response},
@@ -24,13 +24,15 @@ pub struct Change {
     /// When it was.
     pub at: Time,
     /// The object; `None` if it is gone.
-    pub object: Option<Value>,
+    pub object: Option<Arc<Value>>,
 }
 
 /// The API server.
 #[derive(Debug, Default)]
 pub struct Api {
-    objects: BTreeMap<ObjectKey, Value>,
+    objects: BTreeMap<ObjectKey, Arc<Value>>,
+    /// Made when their owners were gone already.
+    orphans: Vec<ObjectKey>,
     version: u64,
     uids: u64,
     changes: Vec<Change>,
@@ -41,7 +43,7 @@ pub struct Api {
 impl Api {
     /// The object at `key`.
     pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
-        self.objects.get(key)
+        self.objects.get(key).map(Arc::as_ref)
     }
 
     /// The keys of all objects.
@@ -98,7 +100,7 @@ impl Api {
                 }
             }
             Request::Get { target } => match self.objects.get(target) {
-                Some(object) => Response::Object(object.clone()),
+                Some(object) => Response::Object(Value::clone(object)),
                 None => not_found(target),
             },
             Request::List { kind, selector } => {
@@ -106,7 +108,7 @@ impl Api {
                 let items = self.objects.iter().filter(|(key, object)| {
                     key.kind == *kind && object["metadata"]["labels"].get(label) == Some(&json!(value))
                 });
-                Response::Items(items.map(|(_, object)| object.clone()).collect())
+                Response::Items(items.map(|(_, object)| Value::clone(object)).collect())
             }
         }
     }
@@ -124,12 +126,42 @@ impl Api {
         if let (true, Some(fields)) = (has_status(key.kind), object.as_object_mut()) {
             fields.remove("status");
         }
+        if self.is_orphan(key, &object) {
+            self.orphans.push(key.clone());
+        }
         Response::Object(self.store(key, object))
+    }
+
+    /// Whether `object` has owners and none of them is there.
+    fn is_orphan(&self, key: &ObjectKey, object: &Value) -> bool {
+        let owners = object["metadata"]["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_gone = |owner: &Value| {
+            let text = |field: &str| owner[field].as_str().unwrap_or_default();
+            let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            Kind::find(group, text("kind")).is_some_and(|kind| {
+                let owner = self.get(&ObjectKey::new(kind, namespace, text("name")));
+                owner.is_none_or(|owner| owner["metadata"]["uid"] != text("uid"))
+            })
+        };
+        !owners.is_empty() && owners.iter().all(is_gone)
+    }
+
+    /// The garbage collector finds what was made when its owners were gone already; true if it did.
+    pub fn collect(&mut self) -> bool {
+        let orphans = std::mem::take(&mut self.orphans);
+        let before = self.version;
+        for key in orphans {
+            if self.get(&key).is_some_and(|object| self.is_orphan(&key, object)) {
+                self.delete(&key, None);
+            }
+        }
+        self.version != before
     }
 
     /// Puts an object in as it is, resourceVersion and all; no change is told.
     pub fn restore(&mut self, key: ObjectKey, object: Value) {
-        self.objects.insert(key, object);
+        self.objects.insert(key, Arc::new(object));
     }
 
     /// Puts an object in as it is stored: its status, its finalizers, and its uid if it has one. Watches
@@ -163,7 +195,7 @@ impl Api {
         if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
             return refuse(409, "Conflict", "the uid in the precondition is another one");
         }
-        let mut object = object.clone();
+        let mut object = Value::clone(object);
         if finalizers(&object).is_empty() {
             return self.remove(key, object);
         }
@@ -187,12 +219,12 @@ impl Api {
                 return refuse(409, "Conflict", &format!("the object has been modified: {field} differs"));
             }
         }
-        let mut after = before.clone();
+        let mut after = Value::clone(&before);
         if let Err(message) = edit(&mut after) {
             return refuse(422, "Invalid", &message);
         }
-        if after == before {
-            return Response::Object(before);
+        if after == *before {
+            return Response::Object(after);
         }
         if after["spec"] != before["spec"] {
             after["metadata"]["generation"] = json!(before["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
@@ -206,9 +238,10 @@ impl Api {
     fn store(&mut self, key: &ObjectKey, mut object: Value) -> Value {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        self.objects.insert(key.clone(), object.clone());
+        let stored = Arc::new(object.clone());
+        self.objects.insert(key.clone(), Arc::clone(&stored));
         let (resource_version, at) = (self.version, self.now);
-        self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(object.clone()) });
+        self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(stored) });
         object
     }
 

@@ -7,8 +7,10 @@ mod workspaces;
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
+    executor::{Executor, Outcome, Step},
     object::{Kind, Object, ObjectKey},
     ownership,
+    plan::{Action, Op, Plan},
     world::{Coverage, View, World},
 };
 use capt_sim::Simulation;
@@ -52,6 +54,93 @@ fn a_workspace_that_vanishes_before_it_was_ready_is_made_again_with_its_terrafor
     assert_eq!(workspace_writes(&simulation, seen), ["create Workspace/team/demo"]);
     assert_eq!(annotation(&simulation, &workspace, "crossplane.io/external-name"), name);
     assert!(events(&simulation).contains(&"WorkspaceRecreated"), "{:?}", events(&simulation));
+}
+
+/// Carries out what a pass over [`APPLY`] wants, after `meanwhile`, of which the pass knows nothing.
+fn carry_out_after(simulation: &mut Simulation, meanwhile: impl FnOnce(&mut Simulation)) -> Outcome {
+    let plan = simulation.plan(&key(Kind::Apply, APPLY)).unwrap();
+    let makes = |action: &Action| matches!(action.op, Op::Create { .. }) && action.target == workspace();
+    assert!(plan.actions.iter().any(makes), "{plan:?}");
+    meanwhile(simulation);
+    let mut executor = Executor::new(&plan);
+    loop {
+        match executor.next() {
+            Step::Send(request) => {
+                let response = simulation.api.respond(&request);
+                executor.answer(response);
+            }
+            Step::Done(outcome) => return outcome,
+        }
+    }
+}
+
+#[test]
+fn a_workspace_is_made_again_only_for_an_apply_that_is_as_it_was_seen() {
+    type Way = fn(&mut Simulation);
+    let never_ready: Way = |simulation| {
+        simulation
+            .terraform(|_| Outputs { result: Ending::Failure("VpcLimitExceeded".to_owned()), ..Outputs::default() });
+        simulation.api.create(&key(Kind::Apply, APPLY), apply(APPLY));
+        assert!(simulation.run());
+        vanish(simulation, &workspace());
+    };
+    let released: Way = |simulation| {
+        simulation.api.create(&key(Kind::Apply, APPLY), apply(APPLY));
+        assert!(simulation.run());
+        vanish(simulation, &workspace());
+        annotate(simulation, &key(Kind::Apply, APPLY), "capt.cluster.x-k8s.io/recreate-workspace", APPLY);
+    };
+    for way in [never_ready, released] {
+        let mut simulation = world();
+        way(&mut simulation);
+        // Its deletion is not seen yet, or it is gone altogether.
+        let applies = key(Kind::Apply, APPLY);
+        for gone in [false, true] {
+            let outcome = carry_out_after(&mut simulation, |simulation| {
+                simulation.api.delete(&applies, None);
+                if gone {
+                    simulation.api.edit(&applies, |apply| apply["metadata"]["finalizers"] = json!([]));
+                }
+            });
+            assert!(matches!(outcome, Outcome::Conflict { action: 0, .. }), "{outcome:?}");
+            assert_eq!(simulation.api.get(&workspace()), None);
+            simulation = world();
+            way(&mut simulation);
+        }
+        // Where nothing happened it is made.
+        assert_eq!(carry_out_after(&mut simulation, |_| {}), Outcome::Applied);
+        assert!(simulation.api.get(&workspace()).is_some());
+    }
+}
+
+#[test]
+fn nothing_is_made_for_an_apply_whose_owner_is_gone_or_going() {
+    let owner = key(Kind::CaptControlPlane, "demo");
+    let mut owned = apply(APPLY);
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1",
+        "kind": "CAPTControlPlane", "name": "demo", "uid": "uid-of-owner", "controller": true}]);
+    // A request on its way made it when its owner was gone; the garbage collector has not found it yet.
+    let mut simulation = world();
+    simulation.api.put(&key(Kind::Apply, APPLY), owned.clone());
+    assert!(simulation.run());
+    assert_eq!(simulation.api.get(&workspace()), None);
+    assert_eq!(shown(&simulation, "Synced"), "False OwnerGone");
+    assert_rest(&mut simulation);
+    // Its owner is still there and goes.
+    let mut simulation = world();
+    simulation.api.put(&key(Kind::Apply, APPLY), owned.clone());
+    let mut going = json!({"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "CAPTControlPlane",
+        "metadata": {"namespace": NAMESPACE, "name": "demo", "uid": "uid-of-owner", "finalizers": ["example.com/busy"],
+            "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"version": "1.31", "workspaceTemplateRef": {"name": TEMPLATE}}});
+    simulation.api.put(&owner, going.clone());
+    let makes = |plan: &Plan| plan.actions.iter().any(|action| action.target == workspace());
+    let plan = simulation.plan(&key(Kind::Apply, APPLY)).unwrap();
+    assert!(!makes(&plan) && plan.note.contains("is being deleted"), "{plan:?}");
+    // Were it not going, it would be made.
+    going["metadata"]["deletionTimestamp"].take();
+    simulation.api.put(&owner, going);
+    assert!(makes(&simulation.plan(&key(Kind::Apply, APPLY)).unwrap()));
 }
 
 #[test]

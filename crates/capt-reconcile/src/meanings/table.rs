@@ -19,6 +19,7 @@ pub(super) const OWN: &[Meaning] = table! {
         WAITING_FOR_WORKSPACE => "Terraform is at work on the Workspace, or has yet to begin.", "Wait. Its events and conditions say more.";
         WAITING_FOR_SECRETS => "A Secret of waitForSecrets does not exist or is empty.", "Create it, or wait for whoever does.";
         WAITING_FOR_WORKSPACES => "An apply or a Workspace of waitForWorkspaces is not ready.", "Explain the object that the message names.";
+        OWNER_GONE => "The object that owns the apply is gone or being deleted, so nothing is made for it.", "The apply goes as well. If the owner was lost, restore it.";
         CREATING => "The provider applies the Workspace.", "Wait. Its events and conditions say more.";
         ENDPOINT_NOT_READY => "The Workspace is ready and no valid endpoint is known.", "Add the output cluster_endpoint to the template.";
         CA_NOT_READY => "The Workspace is ready and puts out no certificate authority.", "Add the output cluster_certificate_authority_data to the template.";

@@ -204,6 +204,9 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
         );
         return Sync::Stalled(Cause::new(reasons::WORKSPACE_MISSING, message));
     }
+    if let Some(cause) = unowned(observed) {
+        return Sync::Waiting(cause);
+    }
     if let Some(sync) = waiting(&observed.waits) {
         return sync;
     }
@@ -211,6 +214,13 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
         Ok(rendered) => rendered,
         Err(sync) => return sync,
     };
+    let recorded = recorded_external_name(observed, wanted);
+    let is_again = recorded.is_some() || wanted.workspace_name.is_some();
+    if is_again && !writer.writes_to(&meta::key_of(Kind::Apply, apply)) {
+        // That the Workspace is gone may be the end of a deletion which this view of the apply does not show
+        // yet. The patch changes nothing; its resourceVersion is refused then, and nothing is made.
+        writer.own(Op::MergePatch { body: json!({}) }, "it is as it was seen, so its Workspace is still wanted");
+    }
     if may_run {
         // The word is good for one creation: left in place it would allow another one some day. It is
         // taken back first, so that a crash in between makes none.
@@ -222,8 +232,7 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
             writer.other(owner.key.clone(), Op::MergePatch { body }, release, reason);
         }
     }
-    let recorded = recorded_external_name(observed, wanted);
-    if recorded.is_some() || wanted.workspace_name.is_some() {
+    if is_again {
         let note = format!("Workspace {name} was gone and is made again, with the same Terraform state");
         writer.event(EventType::Warning, reasons::WORKSPACE_RECREATED, note);
     }
@@ -245,6 +254,17 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
     // A Workspace that is made from the rendering differs in nothing from it.
     wanted.takeover_baseline = None;
     Sync::Current
+}
+
+/// Why nothing is to be made for the apply any more: its owner is gone or going, and the apply with it. One
+/// that a request on its way made when everything was deleted lives until the garbage collector finds it.
+fn unowned(observed: &Observed) -> Option<Cause> {
+    let message = match observed.owner.as_ref()? {
+        Seen::Absent { live: _ } => "nothing is made, since the object that owns the apply is gone".to_owned(),
+        Seen::Present(owner) if owner.deleting => format!("nothing is made, since {} is being deleted", owner.key),
+        Seen::Present(_) | Seen::Unknown => return None,
+    };
+    Some(Cause::new(reasons::OWNER_GONE, message))
 }
 
 /// A Workspace of ours: say whose it is, and bring its spec up to date.

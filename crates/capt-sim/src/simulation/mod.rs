@@ -66,6 +66,8 @@ pub struct Simulation {
     core_seen: usize,
     provider_seen: usize,
     readers: Readers,
+    /// The last version of each object that was parsed.
+    parsed: Parsed,
     /// Passes that own writes concern.
     due: BTreeSet<ObjectKey>,
     /// When a pass asked to be run again, or is tried again after a failure.
@@ -106,6 +108,7 @@ impl Simulation {
             core_seen: 0,
             provider_seen: 0,
             readers: Readers::default(),
+            parsed: Parsed::default(),
             due: BTreeSet::new(),
             wakes: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -135,7 +138,9 @@ impl Simulation {
             }
             let by_core = self.core_goes_on();
             let by_provider = !by_core && self.provider_goes_on();
-            if !by_capt && !by_core && !by_provider && self.api.changes(self.seen).is_empty() {
+            let is_quiet = !by_capt && !by_core && !by_provider && self.api.changes(self.seen).is_empty();
+            // The garbage collector comes last, so that everybody saw what it takes away.
+            if is_quiet && !self.api.collect() {
                 return true;
             }
         }
@@ -340,22 +345,22 @@ impl Simulation {
         let now = self.api.now;
         let mut due = std::mem::take(&mut self.due);
         for (_, change) in self.late.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
-            take_over(&mut self.world, &self.readers, &change, &mut due);
+            take_over(&mut self.world, &mut self.parsed, &self.readers, &change, &mut due);
         }
         let from = std::mem::replace(&mut self.seen, self.api.changes(0).len());
         for change in self.api.changes(from) {
             match self.hooks.delivers(change, now) {
                 Delivery::Now => {}
-                Delivery::Twice => take_over(&mut self.world, &self.readers, change, &mut due),
+                Delivery::Twice => take_over(&mut self.world, &mut self.parsed, &self.readers, change, &mut due),
                 Delivery::Late(span) => {
                     self.late.push((now.plus(span), change.clone()));
                     continue;
                 }
             }
             for (_, earlier) in self.late.extract_if(.., |(_, late)| late.key == change.key).collect::<Vec<_>>() {
-                take_over(&mut self.world, &self.readers, &earlier, &mut due);
+                take_over(&mut self.world, &mut self.parsed, &self.readers, &earlier, &mut due);
             }
-            take_over(&mut self.world, &self.readers, change, &mut due);
+            take_over(&mut self.world, &mut self.parsed, &self.readers, change, &mut due);
         }
         due
     }
@@ -496,7 +501,8 @@ impl Simulation {
             self.world.deleted(target, 0);
         } else if let Some(version) = object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok())
         {
-            self.world.written(target.clone(), version, Object::parse(target.kind, object));
+            let object = self.parsed.get(target, version, object);
+            self.world.written(target.clone(), version, object);
         }
         self.readers.concerned(target, &mut self.due);
         if KINDS.contains(&target.kind) {
@@ -512,11 +518,34 @@ impl Simulation {
     }
 }
 
+/// Objects that were parsed, so that the answer to a write and the event about it are parsed once.
+#[derive(Default)]
+struct Parsed(BTreeMap<ObjectKey, (u64, Object)>);
+
+impl Parsed {
+    fn get(&mut self, key: &ObjectKey, version: u64, value: &Value) -> Object {
+        match self.0.get(key) {
+            Some((known, object)) if *known == version => object.clone(),
+            Some(_) | None => {
+                let object = Object::parse(key.kind, value);
+                self.0.insert(key.clone(), (version, object.clone()));
+                object
+            }
+        }
+    }
+}
+
 /// Takes a change over into what is known, and adds the passes that it concerns.
-fn take_over(world: &mut World, readers: &Readers, change: &Change, due: &mut BTreeSet<ObjectKey>) {
+fn take_over(
+    world: &mut World,
+    parsed: &mut Parsed,
+    readers: &Readers,
+    change: &Change,
+    due: &mut BTreeSet<ObjectKey>,
+) {
     let Change { key, resource_version, at: _, object } = change;
     if let Some(object) = object {
-        let object = Object::parse(key.kind, object);
+        let object = parsed.get(key, *resource_version, object);
         if !world.watched(key.clone(), *resource_version, object) {
             return;
         }

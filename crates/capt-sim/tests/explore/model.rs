@@ -476,7 +476,7 @@ impl Model {
             let id = match &change.object {
                 None => 0,
                 Some(object) => {
-                    let mut object = object.clone();
+                    let mut object = Value::clone(object);
                     if self.object(state, slot).is_none() {
                         let born = state.born[usize::from(slot)] + 1;
                         object["metadata"]["uid"] = json!(format!("{}#{born}", change.key));

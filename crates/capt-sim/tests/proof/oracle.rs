@@ -111,7 +111,9 @@ pub fn compare(played: &Played, wanted: &End, late: bool) -> Vec<String> {
     }
     for (key, births) in &found.births {
         let before = wanted.births.get(key).copied().unwrap_or_default();
-        if *births > before && !(orphans && is_orphan(played, key)) {
+        // What such a request made, and the garbage collector took away, for nothing was made for it.
+        let collected = late && matches!(key.kind, Kind::Apply | Kind::Secret) && !found.objects.contains_key(key);
+        if *births > before + usize::from(collected) && !(orphans && is_orphan(played, key)) {
             wrong.push(format!("P12: {key} was made {births} times and not {before}"));
         }
     }

@@ -150,9 +150,17 @@ pub fn missing(scenario: &Scenario) -> Vec<(String, Scenario, bool)> {
         without.objects.remove(index);
         all.push((format!("never/{key}"), without.clone(), false));
         let at = Span::from_minutes(5);
+        // What somebody does to it before then is lost, and the end is another one.
+        let is_touched = scenario.events.iter().any(|event| {
+            event.at <= at
+                && match &event.deed {
+                    Deed::Create(of, _) | Deed::Patch(of, _) | Deed::Delete(of) | Deed::Conditions(of, _) => of == key,
+                    Deed::Terraform(_) | Deed::Restart(_) | Deed::Clock(_) => false,
+                }
+        });
         without.events.insert(0, Event { at, deed: Deed::Create(key.clone(), object.clone()) });
         without.events.sort_by_key(|event| event.at);
-        all.push((format!("later/{key}"), without, true));
+        all.push((format!("later/{key}"), without, !is_touched));
     }
     all
 }
