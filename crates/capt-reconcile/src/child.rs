@@ -265,7 +265,9 @@ impl Child {
                     fields.push("variables");
                 }
                 if !same_template(&apply.spec.template_ref, &wanted.template, &self.key) {
-                    spec["templateRef"] = template_reference(&wanted.template);
+                    // A namespace that stands there and is not wanted has to go: it would be found again each time.
+                    let TemplateReference { name, namespace } = &wanted.template;
+                    spec["templateRef"] = json!({"name": name, "namespace": namespace});
                     fields.push("templateRef");
                 }
                 // An apply that names its Secret already keeps it: its users mount that one.

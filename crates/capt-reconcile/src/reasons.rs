@@ -24,7 +24,7 @@ pub const WORKSPACE_RECREATED: &str = "WorkspaceRecreated";
 pub const WORKSPACE_ADOPTED: &str = "WorkspaceAdopted";
 pub const WORKSPACE_ORPHANED: &str = "WorkspaceOrphaned";
 pub const OBSERVE_ONLY: &str = "ObserveOnly";
-pub const OWNER_GONE: &str = "OwnerGone";
+pub const NOT_WANTED: &str = "NotWanted";
 pub const DEPENDENCY_CYCLE: &str = "CyclicDependency";
 pub const WORKSPACE_SYNCED: &str = "ReconcileSuccess";
 pub const CREATING: &str = "Creating";
@@ -66,7 +66,8 @@ pub enum ApplyReason {
     WorkspacePaused,
     WaitingForSecrets,
     WaitingForWorkspaces,
-    OwnerGone,
+    NotWanted,
+    UnsupportedChange,
     DependencyCycle,
 }
 
@@ -84,7 +85,7 @@ pub enum Meaning {
 }
 
 impl ApplyReason {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::TemplateNotFound,
         Self::UndefinedVariable,
         Self::InvalidTemplate,
@@ -94,7 +95,8 @@ impl ApplyReason {
         Self::WorkspacePaused,
         Self::WaitingForSecrets,
         Self::WaitingForWorkspaces,
-        Self::OwnerGone,
+        Self::NotWanted,
+        Self::UnsupportedChange,
         Self::DependencyCycle,
     ];
 
@@ -109,7 +111,8 @@ impl ApplyReason {
             Self::WorkspacePaused => WORKSPACE_PAUSED,
             Self::WaitingForSecrets => WAITING_FOR_SECRETS,
             Self::WaitingForWorkspaces => WAITING_FOR_WORKSPACES,
-            Self::OwnerGone => OWNER_GONE,
+            Self::NotWanted => NOT_WANTED,
+            Self::UnsupportedChange => UNSUPPORTED_CHANGE,
             Self::DependencyCycle => DEPENDENCY_CYCLE,
         }
     }
@@ -129,13 +132,14 @@ impl ApplyReason {
     pub const fn meaning(self) -> Meaning {
         match self {
             Self::TemplateNotFound => Meaning::Unresolved,
-            Self::WaitingForSecrets | Self::WaitingForWorkspaces | Self::OwnerGone => Meaning::Waiting,
+            Self::WaitingForSecrets | Self::WaitingForWorkspaces | Self::NotWanted => Meaning::Waiting,
             Self::WorkspacePaused => Meaning::Paused,
             Self::WorkspaceDeleting => Meaning::Failing(Class::Transient),
             Self::UndefinedVariable
             | Self::InvalidTemplate
             | Self::NameCollision
             | Self::WorkspaceMissing
+            | Self::UnsupportedChange
             | Self::DependencyCycle => Meaning::Failing(Class::Config),
         }
     }

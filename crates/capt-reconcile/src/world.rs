@@ -12,6 +12,7 @@ use capt_api::{
     foreign::{ClusterView, OwnerView, SecretView, WorkspaceApi, WorkspaceView},
 };
 use capt_status::Time;
+use kube::ResourceExt;
 
 use crate::{
     meta,
@@ -332,6 +333,50 @@ impl<'w> View<'w> {
                 Object::ControlPlane(_)
                 | Object::Cluster(_)
                 | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(applies)
+    }
+
+    /// The applies in `namespace` that the object `name` of `kind` owns; `None` if not all are known. One that does
+    /// not parse concerns its own owner and nobody else.
+    pub fn applies_of(
+        &self,
+        namespace: Option<&str>,
+        kind: Kind,
+        name: &str,
+    ) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        let is_owner = |group: &str, its_kind: &str, its_name: &str| {
+            its_name == name && its_kind == kind.name() && group == kind.group()
+        };
+        let mut applies = Vec::new();
+        for object in self.list(Kind::Apply, namespace)? {
+            match object {
+                Object::Apply(apply)
+                    if apply.owner_references().iter().any(|owner| {
+                        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+                        is_owner(group, &owner.kind, &owner.name)
+                    }) =>
+                {
+                    applies.push(Arc::clone(apply));
+                }
+                Object::Malformed(malformed)
+                    if malformed
+                        .meta
+                        .owner_references
+                        .iter()
+                        .any(|owner| is_owner(owner.group(), &owner.kind, &owner.name)) =>
+                {
+                    return None;
+                }
+                Object::Apply(_)
+                | Object::Malformed(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::ControlPlane(_)
                 | Object::Template(_)
                 | Object::Workspace(_)
                 | Object::Secret(_) => {}

@@ -29,6 +29,7 @@ fn reconcile(api: &mut impl Objects, key: &ObjectKey) {
     let infrastructure = referenced(key, &cluster["spec"]["infrastructureRef"]);
     let control_plane = referenced(key, &cluster["spec"]["controlPlaneRef"]);
     if !cluster["metadata"]["deletionTimestamp"].is_null() {
+        api.edit(key, |cluster| cluster["status"]["phase"] = json!("Deleting"));
         for referenced in [control_plane, infrastructure].into_iter().flatten() {
             if api.get(&referenced).is_some() {
                 api.delete(&referenced);

@@ -115,7 +115,7 @@ fn a_workspace_is_made_again_only_for_an_apply_that_is_as_it_was_seen() {
 
 #[test]
 fn nothing_is_made_for_an_apply_whose_owner_is_gone_or_going() {
-    let owner = key(Kind::CaptControlPlane, "demo");
+    let plane = key(Kind::CaptControlPlane, "demo");
     let mut owned = apply(APPLY);
     owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1",
         "kind": "CAPTControlPlane", "name": "demo", "uid": "uid-of-owner", "controller": true}]);
@@ -124,7 +124,7 @@ fn nothing_is_made_for_an_apply_whose_owner_is_gone_or_going() {
     simulation.api.put(&key(Kind::Apply, APPLY), owned.clone());
     assert!(simulation.run());
     assert_eq!(simulation.api.get(&workspace()), None);
-    assert_eq!(shown(&simulation, "Synced"), "False OwnerGone");
+    assert_eq!(shown(&simulation, "Synced"), "False NotWanted");
     assert_rest(&mut simulation);
     // Its owner is still there and goes.
     let mut simulation = world();
@@ -133,13 +133,18 @@ fn nothing_is_made_for_an_apply_whose_owner_is_gone_or_going() {
         "metadata": {"namespace": NAMESPACE, "name": "demo", "uid": "uid-of-owner", "finalizers": ["example.com/busy"],
             "deletionTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"version": "1.31", "workspaceTemplateRef": {"name": TEMPLATE}}});
-    simulation.api.put(&owner, going.clone());
+    simulation.api.put(&plane, going.clone());
     let makes = |plan: &Plan| plan.actions.iter().any(|action| action.target == workspace());
     let plan = simulation.plan(&key(Kind::Apply, APPLY)).unwrap();
     assert!(!makes(&plan) && plan.note.contains("is being deleted"), "{plan:?}");
-    // Were it not going, it would be made.
+    // It is not going, and uses an apply of another name.
     going["metadata"]["deletionTimestamp"].take();
-    simulation.api.put(&owner, going);
+    simulation.api.put(&plane, going.clone());
+    let plan = simulation.plan(&key(Kind::Apply, APPLY)).unwrap();
+    assert!(!makes(&plan) && plan.note.contains("uses another apply"), "{plan:?}");
+    // Were it this one, it would be made.
+    going["spec"]["workspaceTemplateApplyName"] = json!(APPLY);
+    simulation.api.put(&plane, going);
     assert!(makes(&simulation.plan(&key(Kind::Apply, APPLY)).unwrap()));
 }
 

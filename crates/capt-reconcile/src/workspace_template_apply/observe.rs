@@ -33,6 +33,9 @@ pub struct Observed {
     pub claim: Claim,
     /// What it waits for, in the order of its spec; only what is not there yet.
     pub waits: Vec<Wait>,
+    /// Other applies of its owner that stand for the same and have a Workspace; asked only when it has none.
+    /// `None` if not all are known.
+    pub rivals: Option<Vec<String>>,
     /// Who keeps it from going; asked only when it is being deleted. `None` if not all are known.
     pub dependents: Option<Dependents>,
 }
@@ -81,14 +84,15 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
     let owner = owner::observe(view, &apply, &namespace);
     let claim = ownership::claim(view, &apply, settings.workspace_api);
     let deleting = meta::is_deleting(apply.as_ref());
+    let asks = claim.ours().is_none() && !deleting;
     Observed {
         pause: owner::pause(view, &apply, owner.as_ref(), &namespace),
         template,
         // What is there already waits for nothing.
-        waits: if claim.ours().is_none() && !deleting {
-            waits::observe(view, &apply, &namespace, settings)
-        } else {
-            Vec::new()
+        waits: if asks { waits::observe(view, &apply, &namespace, settings) } else { Vec::new() },
+        rivals: match owner.as_ref().and_then(Seen::present).filter(|_| asks) {
+            Some(owner) => owner::rivals(view, &apply, owner),
+            None => Some(Vec::new()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },
         owner,

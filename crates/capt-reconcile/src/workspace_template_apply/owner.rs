@@ -6,8 +6,8 @@ use capt_api::{
     WorkspaceTemplateApply,
     foreign::ClusterView,
     names::{
-        CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, MANAGED_BY_ANNOTATION, PAUSED_ANNOTATION,
-        RECREATE_WORKSPACE_ANNOTATION, conditions,
+        CLUSTER_NAME_LABEL, EXTERNAL_NAME_ANNOTATION, INPUTS_SETTLED_ANNOTATION, MANAGED_BY_ANNOTATION,
+        PAUSED_ANNOTATION, RECREATE_WORKSPACE_ANNOTATION, conditions,
     },
 };
 use capt_status::{Condition, condition};
@@ -39,6 +39,8 @@ pub struct Owner {
     pub changed_uid: bool,
     /// deletionTimestamp is set.
     pub deleting: bool,
+    /// Whether it uses this apply; the apply that it used under a former name is still owned by it.
+    pub uses_it: bool,
     /// Whether it still has to say what it wants of this apply.
     pub unsettled: bool,
     /// How to take back its word that the lost Workspace of this apply may be made again; `None` without.
@@ -74,8 +76,8 @@ pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace
             };
             let shown = object.status.as_ref().map(|status| status.conditions.as_slice());
             let found = owner(kind, object.as_ref(), shown, uid, &apply_name, evidence);
-            let unsettled = !is_settled && captcluster::apply_name(&object) == apply_name;
-            Owner { unsettled, ..found }
+            let uses_it = captcluster::apply_name(&object) == apply_name;
+            Owner { uses_it, unsettled: !is_settled && uses_it, ..found }
         })
     } else {
         view.control_plane(namespace, name).map(|object| {
@@ -94,8 +96,9 @@ pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace
             };
             let shown = object.status.as_ref().map(|status| status.conditions.as_slice());
             let found = owner(kind, object.as_ref(), shown, uid, &apply_name, evidence);
-            let unsettled = !is_settled && captcontrolplane::apply_name(&object) == apply_name;
-            Owner { unsettled, ..found }
+            let is_eks = captcontrolplane::apply_name(&object) == apply_name;
+            let uses_it = is_eks || captcontrolplane::further_applies(name).contains(&apply_name);
+            Owner { uses_it, unsettled: !is_settled && is_eks, ..found }
         })
     })
 }
@@ -108,6 +111,31 @@ fn of_cluster<K: Resource>(view: &View<'_>, object: &K, remembers: fn(&ClusterVi
         Some(Seen::Present(cluster)) => say(remembers(&cluster)),
         Some(Seen::Absent { live: _ }) | None => Evidence::NeverReady,
     }
+}
+
+/// Names of the applies that stand for the same as `apply` to its owner and have a Workspace: the owner used
+/// them under a former name. None for what a control plane has beside its EKS cluster; `None` if not all
+/// are known.
+pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Owner) -> Option<Vec<String>> {
+    let further = match owner.key.kind {
+        Kind::CaptControlPlane => captcontrolplane::further_applies(&owner.key.name).to_vec(),
+        Kind::CaptCluster | Kind::Cluster | Kind::Template | Kind::Apply | Kind::Workspace(_) | Kind::Secret => {
+            Vec::new()
+        }
+    };
+    let name = apply.name_any();
+    if further.contains(&name) {
+        return Some(Vec::new());
+    }
+    let applies = view.applies_of(apply.namespace().as_deref(), owner.key.kind, &owner.key.name)?;
+    let has_workspace = |other: &WorkspaceTemplateApply| {
+        other.annotations().contains_key(EXTERNAL_NAME_ANNOTATION)
+            || other.status.as_ref().is_some_and(|status| status.workspace_name.is_some())
+    };
+    let mut rivals: Vec<String> =
+        applies.iter().filter(|other| has_workspace(other)).map(|other| other.name_any()).collect();
+    rivals.retain(|other| *other != name && !further.contains(other));
+    Some(rivals)
 }
 
 const fn say(was_ready: bool) -> Evidence {
@@ -133,6 +161,7 @@ fn owner<K: Resource<DynamicType = ()>>(
         shows_paused: is_ours && shown.is_some_and(|shown| condition::is_true(shown, conditions::PAUSED)),
         changed_uid: meta::uid(object) != uid,
         deleting: meta::is_deleting(object),
+        uses_it: false,
         unsettled: false,
         release: released.then(|| meta::observed(object.meta())),
         cluster: meta::owner_cluster_name(object).map(str::to_owned),

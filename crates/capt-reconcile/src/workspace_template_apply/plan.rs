@@ -73,6 +73,9 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     if observed.template.is_unknown() {
         return Plan::nothing(key, "the template is not known yet");
     }
+    let Some(rivals) = &observed.rivals else {
+        return Plan::nothing(key, "the other applies of its owner are not known yet");
+    };
     prepare(observed, &mut writer);
     let mut wanted = stored.clone();
     wanted.observed_generation = Some(generation);
@@ -82,7 +85,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         // is_unknown covers both; saying nothing is right for them in any case.
         Seen::Unknown | Seen::Present((_, Owner::Unknown)) => return Plan::nothing(key, "not known yet"),
         Seen::Absent { live } => {
-            let sync = absent(observed, &mut writer, &mut wanted, now);
+            let sync = absent(observed, rivals, &mut writer, &mut wanted, now);
             if !live && cause(&sync).is_some_and(|cause| cause.reason == reasons::WORKSPACE_MISSING) {
                 regressive = Some(Query::Object { key: observed.claim.key.clone(), counts: Counts::Any });
             }
@@ -186,9 +189,26 @@ fn may_run(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> bool {
 }
 
 /// No Workspace: make it, unless that could be a second one.
-fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTemplateApplyStatus, now: Time) -> Sync {
+fn absent(
+    observed: &Observed,
+    rivals: &[String],
+    writer: &mut Writer,
+    wanted: &mut WorkspaceTemplateApplyStatus,
+    now: Time,
+) -> Sync {
     let apply = observed.apply.as_ref();
     let name = observed.claim.key.name.as_str();
+    if let Some(cause) = unwanted(observed) {
+        return Sync::Waiting(cause);
+    }
+    if let Some(other) = rivals.first() {
+        // No word releases this: it would be made a second time beside what runs.
+        let message = format!(
+            "the owner has its infrastructure in WorkspaceTemplateApply {other}, and none is made beside it: write {other} into \
+             spec.workspaceTemplateApplyName again"
+        );
+        return Sync::Stalled(Cause::new(reasons::UNSUPPORTED_CHANGE, message));
+    }
     if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
         // While it was paused nobody took down what the Workspace said, and what is not known counts as ready.
         wanted.was_ready = Some(true);
@@ -203,9 +223,6 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
             apply.name_any()
         );
         return Sync::Stalled(Cause::new(reasons::WORKSPACE_MISSING, message));
-    }
-    if let Some(cause) = unowned(observed) {
-        return Sync::Waiting(cause);
     }
     if let Some(sync) = waiting(&observed.waits) {
         return sync;
@@ -256,15 +273,17 @@ fn absent(observed: &Observed, writer: &mut Writer, wanted: &mut WorkspaceTempla
     Sync::Current
 }
 
-/// Why nothing is to be made for the apply any more: its owner is gone or going, and the apply with it. One
-/// that a request on its way made when everything was deleted lives until the garbage collector finds it.
-fn unowned(observed: &Observed) -> Option<Cause> {
+/// Why nothing is to be made for the apply any more: its owner is gone or going, and the apply with it, or
+/// uses another one. An apply that a request on its way made when everything was deleted lives until the
+/// garbage collector finds it.
+fn unwanted(observed: &Observed) -> Option<Cause> {
     let message = match observed.owner.as_ref()? {
         Seen::Absent { live: _ } => "nothing is made, since the object that owns the apply is gone".to_owned(),
         Seen::Present(owner) if owner.deleting => format!("nothing is made, since {} is being deleted", owner.key),
+        Seen::Present(owner) if !owner.uses_it => format!("nothing is made, since {} uses another apply", owner.key),
         Seen::Present(_) | Seen::Unknown => return None,
     };
-    Some(Cause::new(reasons::OWNER_GONE, message))
+    Some(Cause::new(reasons::NOT_WANTED, message))
 }
 
 /// A Workspace of ours: say whose it is, and bring its spec up to date.

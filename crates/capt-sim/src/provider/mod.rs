@@ -47,6 +47,13 @@ pub struct Outputs {
     pub undestroyable: Option<String>,
 }
 
+impl Outputs {
+    /// Whether the module makes nothing at all; without outputs there is no resource worth one.
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.sensitive.is_empty()
+    }
+}
+
 /// How a run of Terraform ends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Ending {
@@ -234,7 +241,9 @@ impl Provider {
     }
 
     fn apply(&mut self, objects: &mut impl Objects, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
-        let (made, now) = (has(workspace, SUCCEEDED), objects.now());
+        // What a first apply that failed has left is found by the next one, and updated: that the creation
+        // succeeded is then never written down.
+        let (made, now) = (has(workspace, SUCCEEDED) || shows_outputs(workspace), objects.now());
         if !has(workspace, PENDING) {
             self.lost.remove(&uid(workspace));
             show::begun(objects, key, workspace);
@@ -251,7 +260,9 @@ impl Provider {
         }
         let observed =
             condition(&workspace["status"], "Synced").and_then(|synced| synced["observedGeneration"].as_i64());
-        let needs_run = !made || observed != workspace["metadata"]["generation"].as_i64();
+        let serves = condition(&workspace["status"], "Ready").is_some_and(|ready| ready["status"] == "True");
+        let needs_run =
+            !(has(workspace, SUCCEEDED) || serves) || observed != workspace["metadata"]["generation"].as_i64();
         if outputs.result == Ending::Hang || (needs_run && self.run(workspace, outputs.takes, now) == Run::Waits) {
             return;
         }
@@ -262,7 +273,9 @@ impl Provider {
                 show::failed(objects, key, workspace, outputs, stderr, made);
             }
             Ending::Success => {
-                self.made(workspace);
+                if !outputs.is_empty() {
+                    self.made(workspace);
+                }
                 if made {
                     show::observed_fully(objects, key, workspace, outputs);
                 } else {
@@ -281,7 +294,17 @@ impl Provider {
         }
         let is_deleting = condition(&workspace["status"], "Ready").is_some_and(|ready| ready["reason"] == "Deleting");
         let failed_before = condition(&workspace["status"], "Synced").is_some_and(|synced| synced["status"] == "False");
-        if is_kept(workspace) || (is_deleting && outputs.undestroyable.is_none() && !failed_before) {
+        // Nothing was ever made, and no run is under way that might.
+        let is_nothing = !shows_outputs(workspace)
+            && !self.runs.contains_key(&uid(workspace))
+            && match (has(workspace, SUCCEEDED), has(workspace, FAILED)) {
+                (true, _) => outputs.is_empty(),
+                (false, failed) => failed,
+            };
+        if is_kept(workspace)
+            || (is_nothing && !is_deleting)
+            || (is_deleting && outputs.undestroyable.is_none() && !failed_before)
+        {
             objects.edit(key, |workspace| workspace["metadata"]["finalizers"] = json!([]));
             return;
         }
@@ -327,6 +350,11 @@ pub fn state_name(workspace: &Value) -> String {
 
 fn has(workspace: &Value, annotation: &str) -> bool {
     workspace["metadata"]["annotations"].get(annotation).is_some()
+}
+
+/// Whether the Workspace shows outputs, so that something is there.
+fn shows_outputs(workspace: &Value) -> bool {
+    workspace["status"]["atProvider"]["outputs"].as_object().is_some_and(|outputs| !outputs.is_empty())
 }
 
 fn uid(workspace: &Value) -> String {

@@ -27,6 +27,11 @@ impl Told {
 /// Writes conditions; others stay. As in the real one a condition is replaced when anything of it differs,
 /// and Ready=True carries no observedGeneration.
 pub(super) fn tell(objects: &mut impl Objects, key: &ObjectKey, told: &[Told]) {
+    tell_with(objects, key, told, None);
+}
+
+/// The same, and in the same write what is known of the resource, if there is news of it.
+fn tell_with(objects: &mut impl Objects, key: &ObjectKey, told: &[Told], at_provider: Option<Value>) {
     let now = objects.now();
     objects.edit(key, |workspace| {
         let generation = workspace["metadata"]["generation"].clone();
@@ -52,8 +57,11 @@ pub(super) fn tell(objects: &mut impl Objects, key: &ObjectKey, told: &[Told]) {
             }
         }
         workspace["status"]["conditions"] = json!(conditions);
-        if workspace["status"]["atProvider"].is_null() {
-            workspace["status"]["atProvider"] = json!({});
+        let shown = &mut workspace["status"]["atProvider"];
+        if let Some(at_provider) = at_provider {
+            *shown = at_provider;
+        } else if shown.is_null() {
+            *shown = json!({});
         }
     });
 }
@@ -72,31 +80,27 @@ pub(super) fn begun(objects: &mut impl Objects, key: &ObjectKey, workspace: &Val
 pub(super) fn succeeded(objects: &mut impl Objects, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
     secrets::publish(objects, key, workspace, outputs);
     let now = json!(objects.now());
-    objects.edit(key, |workspace| {
-        workspace["metadata"]["annotations"][SUCCEEDED] = now;
-        workspace["status"]["atProvider"] = json!({});
-    });
-    tell(objects, key, &[Told::new("Synced", "True", "ReconcileSuccess"), Told::new("Ready", "False", "Creating")]);
+    objects.edit(key, |workspace| workspace["metadata"]["annotations"][SUCCEEDED] = now);
+    let told = [Told::new("Synced", "True", "ReconcileSuccess"), Told::new("Ready", "False", "Creating")];
+    tell_with(objects, key, &told, Some(json!({})));
 }
 
 /// Everything is as wanted and was looked at.
 pub(super) fn observed_fully(objects: &mut impl Objects, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
-    if outputs.plain.is_empty() && outputs.sensitive.is_empty() {
+    if outputs.is_empty() {
         // Without resources and outputs it does not exist for the provider, for ever.
         let told = [Told::new("Synced", "True", "ReconcileSuccess"), Told::new("Ready", "False", "Creating")];
         return tell(objects, key, &told);
     }
     secrets::publish(objects, key, workspace, outputs);
-    let shown = json!({"checksum": "0", "outputs": outputs.plain});
-    objects.edit(key, |workspace| workspace["status"]["atProvider"] = shown);
-    tell(objects, key, &[Told::new("Synced", "True", "ReconcileSuccess"), Told::new("Ready", "True", "Available")]);
+    let told = [Told::new("Synced", "True", "ReconcileSuccess"), Told::new("Ready", "True", "Available")];
+    tell_with(objects, key, &told, Some(json!({"checksum": "0", "outputs": outputs.plain})));
 }
 
 /// A Workspace that is only looked at and differs from what is wanted: Ready is never set.
 pub(super) fn only_observed(objects: &mut impl Objects, key: &ObjectKey, outputs: &Outputs) {
     let shown = json!({"checksum": "0", "outputs": outputs.plain});
-    objects.edit(key, |workspace| workspace["status"]["atProvider"] = shown);
-    tell(objects, key, &[Told::new("Synced", "True", "ReconcileSuccess")]);
+    tell_with(objects, key, &[Told::new("Synced", "True", "ReconcileSuccess")], Some(shown));
 }
 
 /// What a failed run leaves: the text in Synced, and Ready as it was or, before the first success, False.
@@ -117,26 +121,23 @@ pub(super) fn failed(
         let now = json!(objects.now());
         objects.edit(key, |workspace| workspace["metadata"]["annotations"][FAILED] = now);
     }
-    if left {
+    let partial = left.then(|| {
         let partial = Outputs { plain: outputs.leaves.clone(), ..Outputs::default() };
         secrets::publish(objects, key, workspace, &partial);
-        let shown = json!({"checksum": "0", "outputs": outputs.leaves});
-        objects.edit(key, |workspace| workspace["status"]["atProvider"] = shown);
-    }
+        json!({"checksum": "0", "outputs": outputs.leaves})
+    });
     let mut told = vec![Told::error(message)];
     if condition(&workspace["status"], "Ready").is_none() {
         told.push(Told::new("Ready", "False", "Creating"));
     }
-    tell(objects, key, &told);
+    tell_with(objects, key, &told, partial);
 }
 
 /// What a failed destroy leaves; from the second try on the state that it reads shows no outputs.
 pub(super) fn undestroyed(objects: &mut impl Objects, key: &ObjectKey, stderr: &str, again: bool) {
     let message = format!("delete failed: cannot destroy Terraform configuration: {}", encountered(stderr));
-    tell(objects, key, &[Told::error(message), Told::new("Ready", "False", "Deleting")]);
-    if again {
-        objects.edit(key, |workspace| workspace["status"]["atProvider"] = json!({}));
-    }
+    let told = [Told::error(message), Told::new("Ready", "False", "Deleting")];
+    tell_with(objects, key, &told, again.then(|| json!({})));
 }
 
 /// The words around what Terraform wrote.

@@ -15,6 +15,26 @@ pub enum Deed {
     Fail(String, &'static str),
     /// The same, and it never heals.
     FailForGood(String, &'static str),
+    /// From now on this output of the Workspace has another value, until the world heals.
+    Puts(String, &'static str, Value),
+}
+
+impl Deed {
+    /// Whether it says what Terraform makes of the Workspace `name`.
+    pub fn is_about_runs_of(&self, name: &str) -> bool {
+        match self {
+            Self::Fail(of, _) | Self::FailForGood(of, _) | Self::Puts(of, _, _) => of == name,
+            Self::Delete(_) | Self::Edit(..) => false,
+        }
+    }
+
+    /// Whether it is over when the world heals.
+    pub const fn heals(&self) -> bool {
+        match self {
+            Self::Fail(..) | Self::Puts(..) => true,
+            Self::FailForGood(..) | Self::Delete(_) | Self::Edit(..) => false,
+        }
+    }
 }
 
 pub fn key(kind: Kind, name: &str) -> ObjectKey {
@@ -27,6 +47,17 @@ pub fn delete_cluster() -> Deed {
 
 pub fn upgrade() -> Deed {
     Deed::Edit(key(Kind::CaptControlPlane, "demo"), json!({"spec": {"version": "1.32"}}))
+}
+
+pub fn retag() -> Deed {
+    Deed::Edit(key(Kind::CaptControlPlane, "demo"), json!({"spec": {"additionalTags": {"Owner": "platform"}}}))
+}
+
+/// Another controller writes a condition of its own into our status.
+pub fn audit() -> Deed {
+    let condition = json!({"type": "example.com/Audited", "status": "True", "reason": "Audited", "message": "",
+        "lastTransitionTime": "2027-01-15T08:00:00Z"});
+    Deed::Edit(key(Kind::CaptControlPlane, "demo"), json!({"status": {"conditions": [condition]}}))
 }
 
 pub fn pause() -> Deed {

@@ -14,9 +14,11 @@ mod state;
 mod versions;
 
 use capt_api::foreign::WorkspaceApi;
+use capt_reconcile::object::Kind;
 use deeds::Deed;
-use model::{Config, Model};
+use model::{Config, Defect, Model};
 use search::Report;
+use serde_json::json;
 
 const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
 
@@ -40,7 +42,16 @@ fn more() -> u8 {
 }
 
 fn config(deeds: Vec<Deed>) -> Config {
-    Config { api: WorkspaceApi::Cluster, files: FILES, edits: Vec::new(), deeds, holds: 0, lags: 0, ticks: 0 }
+    Config {
+        defect: Defect::NONE,
+        api: WorkspaceApi::Cluster,
+        files: FILES,
+        edits: Vec::new(),
+        deeds,
+        holds: 0,
+        lags: 0,
+        ticks: 0,
+    }
 }
 
 /// Explores `config`; complete, it has reached exactly `goals`, and everything of `sometimes`.
@@ -54,7 +65,8 @@ fn explore(name: &str, config: Config, goals: &[&str], sometimes: &[&str]) {
     };
     let (mut model, start) = Model::new(config);
     let report = search::explore(&mut model, &start, most());
-    let Report { complete, states, steps, depth, rests, goals: reached, longest_heal } = report;
+    let Report { complete, states, steps, depth, rests, goals: reached, longest_heal, violation } = report;
+    assert!(violation.is_none(), "{name}: {}", violation.unwrap_or_default());
     println!(
         "{name}: {states} states, {steps} steps, depth {depth}, {rests} rests, at most {longest_heal} steps to rest, \
          {} edges of the state machine, goals {reached:?}, seen {:?}, complete: {complete}",
@@ -139,4 +151,28 @@ fn a_vpc_that_fails_for_good() {
 fn a_workspace_that_a_user_deletes() {
     let deeds = vec![Deed::Delete(deeds::workspace(WorkspaceApi::Cluster, EKS)), deeds::delete_cluster()];
     explore("missing", config(deeds), &["G-deleted", "G-missing", "G-ready", "G-waiting"], &[]);
+}
+
+#[test]
+fn outputs_that_are_lost_and_change_their_type() {
+    let puts = |output, value| Deed::Puts(EKS.into(), output, value);
+    let deeds = vec![
+        puts("cluster_endpoint", json!("")),
+        puts("cluster_certificate_authority_data", json!({"pem": 1})),
+        Deed::Delete(deeds::key(Kind::Secret, "demo-kubeconfig")),
+        Deed::Delete(deeds::key(Kind::Secret, "demo-eks-connection")),
+    ];
+    explore("contents", config(deeds), &["G-ready"], &[]);
+}
+
+#[test]
+fn writers_beside_a_deletion() {
+    let deeds = vec![deeds::delete_cluster(), deeds::upgrade(), deeds::retag(), deeds::audit()];
+    explore("writers", config(deeds), &["G-deleted", "G-ready", "G-waiting"], &[]);
+}
+
+#[test]
+fn a_workspace_deleted_beside_a_held_pass() {
+    let deeds = vec![Deed::Delete(deeds::workspace(WorkspaceApi::Cluster, VPC))];
+    explore("deleted, held", Config { holds: 1, ..config(deeds) }, &["G-missing", "G-ready"], &[]);
 }

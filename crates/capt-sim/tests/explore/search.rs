@@ -29,9 +29,11 @@ pub struct Report {
     /// How often each goal was reached.
     pub goals: BTreeMap<&'static str, u64>,
     pub longest_heal: usize,
+    /// The first law that is broken, and the way to it.
+    pub violation: Option<String>,
 }
 
-/// Explores everything, up to `most` states; panics with the way to the first violation.
+/// Explores everything, up to `most` states, or the first violation.
 pub fn explore(model: &mut Model, start: &State, most: usize) -> Report {
     let mut report = Report::default();
     let mut parents: HashMap<u64, (u64, Step)> = HashMap::new();
@@ -44,8 +46,10 @@ pub fn explore(model: &mut Model, start: &State, most: usize) -> Report {
         let hash = state.hash();
         harm(model, &state);
         let verdict = heal(model, &state, &mut healed, &mut report);
-        let violation = model.checks.violations.pop().or(verdict.err());
-        assert!(violation.is_none(), "{}\n{}", violation.unwrap_or_default(), way(model, start, &parents, hash));
+        if let Some(violation) = model.checks.violations.pop().or(verdict.err()) {
+            report.violation = Some(format!("{violation}\n{}", way(model, start, &parents, hash)));
+            return report;
+        }
         if report.states >= most {
             return report;
         }
@@ -100,7 +104,7 @@ fn heal(
 ) -> Result<usize, String> {
     let mut state = State { lag: None, held: 0, holds: 0, lags: 0, ticks: u8::MAX - 60, ..state.clone() };
     for (index, deed) in model.config.deeds.iter().enumerate() {
-        if matches!(deed, Deed::Fail(..)) {
+        if deed.heals() {
             // Not done any more, and not to be done again.
             state.deeds &= !(1 << index);
         }

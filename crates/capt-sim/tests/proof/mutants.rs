@@ -330,13 +330,14 @@ pub const ALL: &[Mutant] = &[
         }
     }),
     plan("S26", "values are put into the template as JSON text", |_, plan, _| {
-        created(plan, is_workspace, |body| {
+        for action in plan.actions.iter_mut().filter(|action| is_workspace(action.target.kind)) {
+            let (Op::Create { body } | Op::MergePatch { body }) = &mut action.op else { continue };
             for variable in body["spec"]["forProvider"]["vars"].as_array_mut().into_iter().flatten() {
                 if let Some(text) = variable["value"].as_str() {
                     variable["value"] = json!(text.split('"').next());
                 }
             }
-        });
+        }
     }),
     plan("S27", "the Workspace of somebody else is taken", |world, plan, _| {
         let (stored, workspace) = (object(world, &plan.object), workspace_of(plan));

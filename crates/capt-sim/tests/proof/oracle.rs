@@ -127,7 +127,7 @@ pub fn compare(played: &Played, wanted: &End, late: bool) -> Vec<String> {
 }
 
 /// The first place where two values differ.
-fn difference(path: &str, wanted: &Value, found: &Value) -> String {
+pub fn difference(path: &str, wanted: &Value, found: &Value) -> String {
     if let (Value::Object(wanted), Value::Object(found)) = (wanted, found) {
         for name in wanted.keys().chain(found.keys()) {
             let (wanted, found) = (wanted.get(name).unwrap_or(&Value::Null), found.get(name).unwrap_or(&Value::Null));

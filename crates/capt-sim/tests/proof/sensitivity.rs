@@ -19,6 +19,7 @@ use capt_sim::{
 use capt_status::Time;
 
 use crate::{
+    explored,
     faults::{At, Fault, Injecting, Injector, settings},
     library,
     mutants::{self, Mutant, Way},
@@ -115,9 +116,8 @@ fn look(mutant: &'static Mutant, references: &[Reference]) -> Option<Seen> {
             return seen("scenarios", reference.scenario.name.clone(), &played, &wrong);
         }
     }
-    for reference in
-        references.iter().filter(|reference| ["create", "delete"].contains(&reference.scenario.name.as_str()))
-    {
+    let with_faults = ["create", "delete", "deleted-at-once", "delete-while-creating"];
+    for reference in references.iter().filter(|reference| with_faults.contains(&reference.scenario.name.as_str())) {
         for at in schedules(reference) {
             let (played, wrong) = wrong_with(reference, mutant, &[at], false);
             if !wrong.is_empty() {
@@ -130,16 +130,22 @@ fn look(mutant: &'static Mutant, references: &[Reference]) -> Option<Seen> {
     None
 }
 
-fn table(found: &[(&Mutant, Option<Seen>)]) -> String {
-    let mut text = String::from("| | defect | seen by | in | law | requests, at most |\n|---|---|---|---|---|---|\n");
-    for (Mutant { id, what, .. }, seen) in found {
+/// A defect, who sees it first, and in which world the explorer sees it.
+type Found = (&'static Mutant, Option<Seen>, Option<&'static str>);
+
+fn table(found: &[Found]) -> String {
+    let mut text = String::from(
+        "| | defect | seen by | in | law | requests, at most | explorer |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (Mutant { id, what, .. }, seen, explored) in found {
+        let explored = explored.unwrap_or_default();
         match seen {
             // Rounded, so that it does not change with each write.
             Some(Seen { layer, place, law, requests }) => {
                 let most = requests.next_power_of_two();
-                writeln!(text, "| {id} | {what} | {layer} | {place} | {law} | {most} |").unwrap();
+                writeln!(text, "| {id} | {what} | {layer} | {place} | {law} | {most} | {explored} |").unwrap();
             }
-            None => writeln!(text, "| {id} | {what} | nothing | | | |").unwrap(),
+            None => writeln!(text, "| {id} | {what} | nothing | | | | {explored} |").unwrap(),
         }
     }
     text
@@ -162,17 +168,17 @@ fn every_defect_is_seen_and_the_document_says_where() {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = wanted.get(index) else { return };
                     let seen = look(mutant, &references);
-                    found.lock().unwrap().push((index, seen));
+                    found.lock().unwrap().push((index, seen, explored::seen_in(mutant)));
                 }
             });
         }
     });
     let mut found = found.into_inner().unwrap();
-    found.sort_by_key(|(index, _)| *index);
-    let found: Vec<(&Mutant, Option<Seen>)> = found.into_iter().map(|(index, seen)| (wanted[index], seen)).collect();
+    found.sort_by_key(|(index, ..)| *index);
+    let found: Vec<Found> = found.into_iter().map(|(index, seen, explored)| (wanted[index], seen, explored)).collect();
     let table = table(&found);
     println!("{table}");
-    let missed: Vec<&str> = found.iter().filter(|(_, seen)| seen.is_none()).map(|(mutant, _)| mutant.id).collect();
+    let missed: Vec<&str> = found.iter().filter(|(_, seen, _)| seen.is_none()).map(|(mutant, ..)| mutant.id).collect();
     assert!(missed.is_empty(), "nobody sees {missed:?}");
     if only.is_some() {
         return;
@@ -197,4 +203,5 @@ fn a_defect_is_not_seen_where_there_is_none() {
         let (_, wrong) = wrong_with(&reference, harmless, &[], true);
         assert!(wrong.is_empty(), "{}: {wrong:?}", reference.scenario.name);
     }
+    assert_eq!(explored::seen_in(harmless), None);
 }

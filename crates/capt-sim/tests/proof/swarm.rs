@@ -1,0 +1,507 @@
+//! Lives by chance: up to forty things that users, other controllers and the world do, on any field of any
+//! spec, beside a random choice of faults.
+//!
+//! * safety: the laws hold of each write, whatever happens, and when everything heals it comes to rest;
+//! * liveness: something never heals; CAPT says so in a condition and goes quiet;
+//! * history: everything is put back in the end, and it ends as if nothing had ever happened (P21).
+//!
+//! `CAPT_SWARM=2000` plays so many, `CAPT_SEED=17` one of them and prints what happens.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use capt_api::foreign::WorkspaceApi;
+use capt_reconcile::object::{Kind, ObjectKey};
+use capt_sim::scenario::{
+    Behaviour, Chances, Deed, Event, Process, Scenario,
+    chances::{Dice, Random},
+    play::{self, BEGIN, Played},
+};
+use capt_status::Span;
+use serde_json::{Value, json};
+
+use crate::{grammar::Grammar, library, oracle};
+
+/// How many lives where nobody asks for more.
+const LIVES: u64 = 150;
+/// Most things that happen in a life.
+const DEEDS: usize = 40;
+/// How long CAPT may go on writing after the last thing that happened, until its recovery is over.
+const SETTLES: Span = Span::from_minutes(60 * 36);
+/// How long it has to be quiet then.
+const QUIET: Span = Span::from_minutes(60 * 12);
+
+/// What is asked of a life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Safety,
+    Liveness,
+    History,
+}
+
+/// A life: what happens in it, and what is asked of it.
+struct Life {
+    mode: Mode,
+    scenario: Scenario,
+    chances: Chances,
+    /// What a user destroys by his own hand.
+    deletes: bool,
+    /// When the last of it happens.
+    healed: Span,
+}
+
+/// Numbers of a run.
+#[derive(Default)]
+struct Tally {
+    deeds: usize,
+    refused: usize,
+    compared: usize,
+    lives: BTreeMap<Mode, usize>,
+}
+
+struct Maker<'g> {
+    grammar: &'g Grammar,
+    dice: Dice,
+    mode: Mode,
+    at: Span,
+    /// Objects of users, as they stand.
+    objects: BTreeMap<ObjectKey, Value>,
+    events: Vec<Event>,
+    deletes: bool,
+    refused: usize,
+}
+
+const ANNOTATIONS: [&str; 2] = ["cluster.x-k8s.io/paused", "capt.cluster.x-k8s.io/retry"];
+const TROUBLE: [&str; 4] = [
+    "Error: creating EC2 VPC: VpcLimitExceeded: The maximum number of VPCs has been reached.",
+    "Error: AccessDenied: User is not authorized to perform: eks:CreateCluster",
+    "Error: Unsupported argument",
+    "Error: something odd",
+];
+
+impl Maker<'_> {
+    fn one_of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.dice.below(items.len())].clone()
+    }
+
+    fn passes(&mut self) {
+        let gap = self.one_of(&[0, 1, 5, 60, 180, 600, 1_800]);
+        self.at = self.at.plus(Span::from_seconds(gap));
+    }
+
+    fn does(&mut self, deed: Deed) {
+        self.events.push(Event { at: self.at, deed });
+    }
+
+    /// A user changes an object of his, if the API server takes it.
+    fn patch(&mut self, key: &ObjectKey, body: Value) {
+        let Some(old) = self.objects.get(key) else { return };
+        let mut object = old.clone();
+        json_patch::merge(&mut object, &body);
+        if !self.grammar.refuses(key.kind, &object, old).is_empty() {
+            self.refused += 1;
+            return;
+        }
+        self.objects.insert(key.clone(), object);
+        self.does(Deed::Patch(key.clone(), body));
+    }
+
+    fn workspaces() -> [&'static str; 2] {
+        ["demo-vpc", "demo-eks-controlplane"]
+    }
+
+    /// Terraform gets into trouble, or out of it.
+    fn behaviour(&mut self, heals: bool) -> Behaviour {
+        let workspace = self.one_of(&Self::workspaces()).to_owned();
+        let mut behaviour = Behaviour { workspace, ..Behaviour::default() };
+        let text = Some(self.one_of(&TROUBLE).to_owned());
+        match self.dice.below(if heals { 9 } else { 7 }) {
+            0 => behaviour.fail = text,
+            1 => behaviour.fail_plan = text,
+            2 => behaviour.fail_connect = text,
+            3 => behaviour.hang = true,
+            4 => {
+                behaviour
+                    .outputs
+                    .extend(["cluster_endpoint", "vpc_id"].map(|name| (name.to_owned(), json!({"host": "an object"}))));
+            }
+            5 => {
+                behaviour.outputs.extend(["cluster_endpoint", "vpc_id"].map(|name| (name.to_owned(), json!(""))));
+            }
+            6 => {
+                behaviour.fail = text;
+                behaviour.leaves.insert("cluster_name".to_owned(), json!("half"));
+            }
+            7 => behaviour.takes = Some(Span::from_minutes(45)),
+            _ => {}
+        }
+        behaviour
+    }
+
+    fn happens(&mut self) {
+        let provider = self.one_of(&[Kind::CaptCluster, Kind::CaptControlPlane]);
+        let key = ObjectKey::new(provider, "default", "demo");
+        let scope = |name: &str, api| ObjectKey::new(Kind::Workspace(api), "default", name);
+        match self.dice.below(14) {
+            0..=4 => {
+                let kind = self.one_of(&[Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template]);
+                let name = if kind == Kind::Template { self.one_of(&["vpc-template", "eks-template"]) } else { "demo" };
+                let edit = self.grammar.edit(kind, &mut self.dice);
+                self.patch(&ObjectKey::new(kind, "default", name), edit);
+            }
+            5 => {
+                let name = self.one_of(&ANNOTATIONS);
+                let value = self.one_of(&[json!(format!("{}", self.at.as_seconds())), Value::Null]);
+                self.patch(&key, json!({"metadata": {"annotations": {name: value}}}));
+            }
+            6 => {
+                let paused = self.one_of(&[json!(true), Value::Null]);
+                let cluster = ObjectKey::new(Kind::Cluster, "default", "demo");
+                self.patch(&cluster, json!({"spec": {"paused": paused}}));
+            }
+            7 | 8 => {
+                let behaviour = self.behaviour(true);
+                self.does(Deed::Terraform(behaviour));
+            }
+            9 => {
+                let process = self.one_of(&[Process::Capt, Process::Provider]);
+                self.does(Deed::Restart(process));
+            }
+            10 => {
+                let name =
+                    self.one_of(&["demo-kubeconfig", "demo-ca", "demo-eks-connection", "demo-vpc-vpc-connection"]);
+                self.does(Deed::Delete(ObjectKey::new(Kind::Secret, "default", name)));
+            }
+            11 if self.mode == Mode::Safety => {
+                self.deletes = true;
+                let name = self.one_of(&Self::workspaces());
+                let api = self.one_of(&WorkspaceApi::ALL);
+                let apply = self.one_of(&["demo-vpc", "demo-eks-controlplane-apply"]);
+                let all = [scope(name, api), ObjectKey::new(Kind::Apply, "default", apply)];
+                let key = self.one_of(&all);
+                self.does(Deed::Delete(key));
+            }
+            12 if self.mode == Mode::Safety => {
+                let seconds = self.one_of(&[-600, -1, 1, 86_400]);
+                self.does(Deed::Clock(seconds));
+                // What happens afterwards happens by the clock that has jumped.
+                self.at = self.at.plus(Span::from_seconds(seconds.max(0)));
+            }
+            13 => {
+                // Another user edits what is CAPT's.
+                let name = self.one_of(&["demo-vpc", "demo-eks-controlplane-apply"]);
+                let edit = self.grammar.edit(Kind::Apply, &mut self.dice);
+                if self.mode == Mode::Safety {
+                    self.does(Deed::Patch(ObjectKey::new(Kind::Apply, "default", name), edit));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything is put back as it was.
+    fn put_back(&mut self, base: &Scenario) {
+        for (key, object) in &base.objects {
+            let Some(now) = self.objects.get(key) else { continue };
+            let back = difference(now, object);
+            if !back.is_null() {
+                self.does(Deed::Patch(key.clone(), back));
+            }
+        }
+    }
+}
+
+/// The merge patch that makes `wanted` of `now`; null if there is none to make.
+fn difference(now: &Value, wanted: &Value) -> Value {
+    match (now, wanted) {
+        _ if now == wanted => Value::Null,
+        (Value::Object(now), Value::Object(wanted)) => {
+            let mut patch = serde_json::Map::new();
+            for name in now.keys().filter(|name| !wanted.contains_key(*name)) {
+                patch.insert(name.clone(), Value::Null);
+            }
+            for (name, wanted) in wanted {
+                let now = now.get(name).unwrap_or(&Value::Null);
+                if now != wanted {
+                    patch.insert(name.clone(), difference(now, wanted));
+                }
+            }
+            Value::Object(patch)
+        }
+        (_, wanted) => wanted.clone(),
+    }
+}
+
+/// The life of `seed` in the world of `base`.
+fn life(grammar: &Grammar, base: &Scenario, seed: u64, tally: &Mutex<Tally>) -> Life {
+    let mode = [Mode::Safety, Mode::Liveness, Mode::History][usize::try_from(seed % 3).unwrap()];
+    let mut maker = Maker {
+        grammar,
+        dice: Dice::new(seed),
+        mode,
+        at: Span::ZERO,
+        objects: base.objects.iter().cloned().collect(),
+        events: Vec::new(),
+        deletes: false,
+        refused: 0,
+    };
+    let deeds = 1 + maker.dice.below(DEEDS);
+    for _ in 0..deeds {
+        maker.passes();
+        maker.happens();
+    }
+    maker.passes();
+    let deletes_cluster = mode == Mode::Safety && maker.dice.below(3) == 0;
+    if deletes_cluster {
+        maker.deletes = true;
+        maker.does(Deed::Delete(ObjectKey::new(Kind::Cluster, "default", "demo")));
+        maker.passes();
+        maker.happens();
+        maker.passes();
+    }
+    // The end: Terraform heals and pauses are lifted; something else may stay broken for ever.
+    for workspace in Maker::workspaces() {
+        maker.does(Deed::Terraform(Behaviour { workspace: workspace.to_owned(), ..Behaviour::default() }));
+    }
+    match mode {
+        Mode::Safety => {
+            maker.patch(&ObjectKey::new(Kind::Cluster, "default", "demo"), json!({"spec": {"paused": null}}));
+        }
+        Mode::Liveness => {
+            let behaviour = maker.behaviour(false);
+            maker.does(Deed::Terraform(behaviour));
+        }
+        Mode::History => maker.put_back(base),
+    }
+    let mut chance = |most: f64| if maker.dice.below(2) == 0 { 0.0 } else { maker.dice.chance() * most };
+    let chances = Chances {
+        refused: chance(0.1),
+        lost: chance(0.1),
+        unanswered: chance(0.1),
+        crash: chance(0.05),
+        held: chance(0.02),
+        late: chance(0.3),
+        until: Some(maker.at),
+    };
+    let mut tally = tally.lock().unwrap();
+    tally.deeds += maker.events.len();
+    tally.refused += maker.refused;
+    *tally.lives.entry(mode).or_default() += 1;
+    Life {
+        mode,
+        healed: maker.at,
+        deletes: maker.deletes,
+        chances,
+        scenario: Scenario {
+            name: format!("{mode:?} {seed}"),
+            until: maker.at.plus(SETTLES).plus(QUIET),
+            events: maker.events,
+            expect: Vec::new(),
+            ..base.clone()
+        },
+    }
+}
+
+/// What is wrong with a life that was played.
+fn wrong(life: &Life, played: &mut Played, reference: &oracle::End, compared: &mut bool) -> Vec<String> {
+    // What a user writes into the endpoint he may take out again.
+    let writes_endpoint = life.scenario.events.iter().any(
+        |event| matches!(&event.deed, Deed::Patch(_, body) if body.pointer("/spec/controlPlaneEndpoint").is_some()),
+    );
+    let violations = played.violations.iter().map(ToString::to_string);
+    let mut wrong: Vec<String> = violations
+        .filter(|text| {
+            !(writes_endpoint && text.contains("/spec/controlPlaneEndpoint/host") && text.contains("went back"))
+        })
+        .collect();
+    // Held requests arrive within half an hour of the last fault.
+    let quiet = BEGIN.plus(life.healed).plus(SETTLES);
+    for write in played.timeline.writes().iter().filter(|write| write.at > quiet).take(1) {
+        wrong.push(format!("P2: {write:?} although nothing happens any more"));
+    }
+    wrong.extend(harm(life, played));
+    if life.mode == Mode::Liveness {
+        wrong.extend(silence(played));
+    }
+    if life.mode == Mode::History {
+        let end = oracle::end(played);
+        let shows = |text: &str| {
+            played.simulation.api.keys().any(|key| {
+                played.simulation.api.get(key).is_some_and(|object| object["status"].to_string().contains(text))
+            })
+        };
+        // What EKS cannot take back stays, and says so; an endpoint that core has copied stays as well.
+        if !["UnsupportedChange", "EndpointChanged", "CreationResultUnknown"].into_iter().any(shows) && !writes_endpoint
+        {
+            *compared = true;
+            wrong.extend(otherwise(reference, &end));
+        }
+    }
+    wrong.extend(oracle::rests(played));
+    wrong
+}
+
+/// Infrastructure that was destroyed, or made more than once, without a user's word (P23).
+fn harm(life: &Life, played: &Played) -> Vec<String> {
+    let mut wrong = Vec::new();
+    // A VPC and a control plane, under whatever name; what a kubeconfig needs is made beside them.
+    let states = played.simulation.provider.states();
+    let made: Vec<&String> = states
+        .iter()
+        .filter(|(name, of)| of.created > 0 && !name.ends_with("-kubeconfig"))
+        .map(|(name, _)| name)
+        .collect();
+    if !life.deletes && made.len() > 2 {
+        wrong.push(format!("P23: infrastructure was made for {made:?}"));
+    }
+    for (name, counts) in states {
+        if !life.deletes && (counts.destroyed > 0 || counts.created > 1) {
+            wrong.push(format!("P23: Terraform state {name} has {counts:?} and nobody asked for it"));
+        }
+    }
+    wrong
+}
+
+/// Provider objects that are not as they should be and do not say so.
+fn silence(played: &Played) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for kind in [Kind::CaptCluster, Kind::CaptControlPlane] {
+        let key = ObjectKey::new(kind, "default", "demo");
+        let Some(object) = played.simulation.api.get(&key) else {
+            wrong.push(format!("P13: {key} is gone"));
+            continue;
+        };
+        let status = &object["status"];
+        let condition = |type_: &str| {
+            let conditions = status["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().find(|condition| condition["type"] == type_).cloned().unwrap_or_default()
+        };
+        let says = |type_: &str, value: &str| {
+            let condition = condition(type_);
+            condition["status"] == value && condition["message"].as_str().is_some_and(|text| !text.is_empty())
+        };
+        let fine = status["state"] == "Ready" && condition("Ready")["status"] == "True";
+        if !fine && !says("Ready", "False") && !says("Healthy", "False") && !says("Paused", "True") {
+            wrong.push(format!("P1: {key} is not well and does not say so: {status}"));
+        }
+    }
+    wrong
+}
+
+/// Where an end differs from that of a life in which nothing happened (P21).
+fn otherwise(wanted: &oracle::End, found: &oracle::End) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (key, object) in &wanted.objects {
+        let parts: &[&str] = match key.kind {
+            Kind::CaptCluster | Kind::CaptControlPlane | Kind::Apply | Kind::Cluster => &["spec", "status"],
+            Kind::Workspace(_) => &["spec"],
+            Kind::Template | Kind::Secret => continue,
+        };
+        let Some(other) = found.objects.get(key) else {
+            wrong.push(format!("P21: {key} is not there"));
+            continue;
+        };
+        for part in parts {
+            let (mut object, mut other) = (object.clone(), other.clone());
+            for spec in [&mut object["spec"], &mut other["spec"]].into_iter().filter_map(Value::as_object_mut) {
+                // A retention that nobody asks for any more stays: better kept than destroyed.
+                spec.remove("retainWorkspaceOnDelete");
+            }
+            if object[part] != other[part] {
+                let text = oracle::difference(&format!("/{part}"), &object[part], &other[part]);
+                wrong.push(format!("P21: {key} depends on its history: {text}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// The worlds in which lives are played, and how each ends where nothing happens.
+fn bases() -> Vec<(Scenario, oracle::End)> {
+    let bases = ["create", "namespaced"].map(library::scenario);
+    bases
+        .into_iter()
+        .map(|mut base| {
+            base.events.clear();
+            base.expect.clear();
+            base.terraform.clear();
+            base.until = Span::from_minutes(24 * 60);
+            let end = oracle::end(&play::play(&base, capt_sim::simulation::hooks::Nothing));
+            (base, end)
+        })
+        .collect()
+}
+
+/// Plays the life of `seed`; what is wrong with it.
+fn play_one(
+    grammar: &Grammar,
+    bases: &[(Scenario, oracle::End)],
+    seed: u64,
+    tally: &Mutex<Tally>,
+) -> (Life, Played, Vec<String>) {
+    let (base, reference) = &bases[usize::try_from(seed / 3 % 2).unwrap()];
+    let life = life(grammar, base, seed, tally);
+    let mut played = play::play(&life.scenario, Random::new(life.chances.clone(), seed));
+    let mut compared = false;
+    let wrong = wrong(&life, &mut played, reference, &mut compared);
+    tally.lock().unwrap().compared += usize::from(compared);
+    (life, played, wrong)
+}
+
+#[test]
+fn whatever_happens_the_laws_hold_and_it_comes_to_rest() {
+    let (grammar, bases, tally) = (Grammar::new(), bases(), Mutex::new(Tally::default()));
+    if let Ok(seed) = std::env::var("CAPT_SEED") {
+        let (life, played, wrong) = play_one(&grammar, &bases, seed.parse().unwrap(), &tally);
+        for event in &life.scenario.events {
+            println!("{:>8} deed {:?}", event.at.as_seconds(), event.deed);
+        }
+        for line in played.timeline.lines(&played.simulation.api) {
+            println!("{:>8} {:10} {} {}", line.at, line.what, line.object, line.text);
+        }
+        println!("{:?}", life.chances);
+        assert!(wrong.is_empty(), "{}:\n{}", life.scenario.name, wrong.join("\n"));
+        return;
+    }
+    let lives: u64 = std::env::var("CAPT_SWARM").map_or(LIVES, |lives| lives.parse().unwrap());
+    let begin = Instant::now();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                // Compiled rules are not shared between threads.
+                let grammar = Grammar::new();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed) as u64;
+                    if seed >= lives {
+                        return;
+                    }
+                    let (life, _, found) = play_one(&grammar, &bases, seed, &tally);
+                    if !found.is_empty() {
+                        println!("CAPT_SEED={seed} ({}): {}", life.scenario.name, found.join("; "));
+                        wrong.lock().unwrap().push(seed);
+                    }
+                }
+            });
+        }
+    });
+    let Tally { deeds, refused, compared, lives: modes } = tally.into_inner().unwrap();
+    let fields: usize = [Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template, Kind::Apply]
+        .map(|kind| grammar.fields(kind))
+        .iter()
+        .sum();
+    println!(
+        "{lives} lives {modes:?}, {deeds} deeds on {fields} fields, {refused} that the API server refuses, \
+         {compared} ends compared, in {:.1} s",
+        begin.elapsed().as_secs_f64()
+    );
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} lives went wrong; CAPT_SEED=<number> plays one: {wrong:?}", wrong.len());
+    assert!(deeds > usize::try_from(lives).unwrap() * 10 && compared * 6 > usize::try_from(lives).unwrap());
+}
