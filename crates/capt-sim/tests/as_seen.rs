@@ -425,7 +425,7 @@ fn core_adopts_mirrors_and_deletes_in_the_order_of_the_real_one() {
         let is =
             |change: &&capt_sim::api::Change| change.key == key && change.object.as_ref().is_none_or(|o| deleted(o));
         let mut of = changes.iter().filter(is).map(|change| change.resource_version);
-        (of.next().unwrap(), of.last().unwrap())
+        (of.next().unwrap(), of.next_back().unwrap())
     };
     let (plane, infrastructure) = (gone(Kind::CaptControlPlane), gone(Kind::CaptCluster));
     assert!(plane.1 < infrastructure.0, "the infrastructure is deleted when the control plane is gone");

@@ -9,9 +9,12 @@ use capt_reconcile::{
     executor::Request,
     object::{Kind, ObjectKey},
 };
-use capt_sim::Simulation;
+use capt_sim::{
+    Simulation,
+    provider::{Ending, Outputs},
+};
 use capt_status::Span;
-use common::{condition, create, documents, key, ready, simulation, status};
+use common::{FILES, condition, create, documents, key, ready, simulation, status, terraform};
 use serde_json::{Value, json};
 
 /// What was written since `before`, other than the status of our objects.
@@ -122,4 +125,75 @@ fn another_vpc_under_a_control_plane_is_never_handed_on() {
     assert_eq!(plane["state"], "Degraded", "{plane:#}");
     assert!(condition(&plane, "Healthy")["message"].as_str().unwrap().contains("the VPC of a control plane"));
     assert_eq!(written(&simulation, before), []);
+}
+
+/// Kind and name of a provider object, the apply that it uses and its Workspace.
+const USED: [(Kind, &str, &str); 2] = [
+    (Kind::CaptCluster, "demo-vpc", "demo-vpc"),
+    (Kind::CaptControlPlane, "demo-eks-controlplane-apply", "demo-eks-controlplane"),
+];
+
+fn workspaces(simulation: &Simulation) -> Vec<String> {
+    let keys = simulation.api.keys_of(Kind::Workspace(WorkspaceApi::Cluster));
+    keys.into_iter().map(|key| key.name).collect()
+}
+
+fn use_apply(simulation: &mut Simulation, kind: Kind, name: &str) {
+    simulation.api.edit(&key(kind, "demo"), |object| {
+        object["spec"]["workspaceTemplateApplyName"] = json!(name);
+        // Not even the word that allows a new Workspace allows a second one.
+        object["metadata"]["annotations"]["capt.cluster.x-k8s.io/recreate-workspace"] = json!(name);
+    });
+}
+
+#[test]
+fn an_apply_under_another_name_makes_nothing_beside_what_runs() {
+    for (kind, used, workspace) in USED {
+        for was_ready in [false, true] {
+            let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+            if !was_ready {
+                simulation.terraform(move |found| {
+                    let is_it = found["metadata"]["name"] == workspace;
+                    Outputs { result: if is_it { Ending::Hang } else { Ending::Success }, ..terraform(found) }
+                });
+            }
+            assert!(simulation.run());
+            let before = workspaces(&simulation);
+            assert!(before.contains(&workspace.to_owned()));
+            use_apply(&mut simulation, kind, "other");
+            assert!(simulation.run());
+            assert_eq!(workspaces(&simulation), before, "{kind:?}, ready: {was_ready}");
+            let shown = status(&simulation, kind, "demo");
+            assert_eq!(shown["state"], if was_ready { "Degraded" } else { "Failed" });
+            assert!(shown.to_string().contains("UnsupportedChange") && shown.to_string().contains(used), "{shown}");
+            // The former name again, and all is well; the other apply stands for nothing.
+            simulation.terraform(terraform);
+            simulation
+                .api
+                .edit(&key(kind, "demo"), |object| object["spec"]["workspaceTemplateApplyName"] = json!(used));
+            assert!(simulation.run());
+            assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+            assert!(before.iter().all(|name| workspaces(&simulation).contains(name)));
+            assert!(!workspaces(&simulation).contains(&"other".to_owned()));
+            let other = status(&simulation, Kind::Apply, "other");
+            assert_eq!(condition(&other, "Synced")["reason"], "NotWanted");
+            assert!(simulation.provider.states().values().all(|counts| counts.created <= 1 && counts.destroyed == 0));
+        }
+    }
+}
+
+#[test]
+fn what_somebody_adds_to_the_template_reference_of_an_apply_is_taken_back_once() {
+    let mut simulation = ready();
+    for (_, used, _) in USED {
+        simulation
+            .api
+            .edit(&key(Kind::Apply, used), |apply| apply["spec"]["templateRef"]["namespace"] = json!("other"));
+        let before = simulation.writes().count();
+        assert!(simulation.run(), "it is written over and over");
+        let apply = simulation.api.get(&key(Kind::Apply, used)).unwrap();
+        assert_eq!(apply["spec"]["templateRef"].get("namespace"), None);
+        assert!(simulation.writes().count() - before <= 6, "{}", simulation.writes().count() - before);
+        assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+    }
 }

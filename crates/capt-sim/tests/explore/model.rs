@@ -347,7 +347,10 @@ impl Model {
                 Decision { run, next: plan.next }
             }
             Observation::Gone => Decision { run: 0, next: None },
-            Observation::Malformed(reason) => panic!("{key} does not parse: {reason}"),
+            Observation::Malformed(reason) => {
+                self.checks.violations.push(format!("P1: {key} does not parse: {reason}"));
+                Decision { run: 0, next: None }
+            }
         };
         let readings: Vec<Reading> = reads
             .into_iter()
@@ -551,7 +554,7 @@ impl Model {
             number |= 1 << index;
             match deed {
                 Deed::Fail(_, text) | Deed::FailForGood(_, text) => {
-                    outputs.result = Ending::Failure((*text).to_owned())
+                    outputs.result = Ending::Failure((*text).to_owned());
                 }
                 Deed::Puts(_, output, value) => {
                     outputs.plain.insert((*output).to_owned(), value.clone());
