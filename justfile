@@ -26,7 +26,7 @@ demo *arguments: stack
 test:
     cargo test --workspace
 
-# Explore every state of the small worlds; 0.7 million, 2 minutes
+# Explore every state of the small worlds; 1.4 million, 4 minutes
 explore:
     CAPT_EXPLORE_STATES=all cargo test -p capt-sim --test explore -- --nocapture
 

@@ -36,8 +36,8 @@ fn worlds(defect: Defect) -> Vec<(&'static str, Config)> {
     ]
 }
 
-/// The first world in which something is wrong with `mutant` in it.
-pub fn seen_in(mutant: &Mutant) -> Option<&'static str> {
+/// The first world in which something is wrong with `mutant` in it, and what.
+pub fn seen_in(mutant: &Mutant) -> Option<(&'static str, String)> {
     let defect = match mutant.way {
         Way::Plan(plans) => Defect { plans, ..Defect::NONE },
         Way::Request(sends) => Defect { sends, ..Defect::NONE },
@@ -47,6 +47,6 @@ pub fn seen_in(mutant: &Mutant) -> Option<&'static str> {
     };
     worlds(defect).into_iter().find_map(|(name, config)| {
         let (mut model, start) = Model::new(config);
-        search::explore(&mut model, &start, STATES).violation.map(|_| name)
+        search::explore(&mut model, &start, STATES).violation.map(|violation| (name, violation))
     })
 }

@@ -75,7 +75,8 @@ struct Seen {
     layer: &'static str,
     place: String,
     law: String,
-    requests: usize,
+    /// How many it took; the explorer counts none.
+    requests: Option<usize>,
 }
 
 /// What is wrong with a run of `reference` with this defect and these faults.
@@ -103,12 +104,15 @@ fn schedules(reference: &Reference) -> Vec<At> {
     all
 }
 
-fn look(mutant: &'static Mutant, references: &[Reference]) -> Option<Seen> {
+/// Name of the law that a violation is one of: expectations say when, laws have a name.
+fn law(violation: &str) -> String {
+    violation.split(':').next().filter(|law| law.starts_with('P')).unwrap_or("expectation").to_owned()
+}
+
+fn look(mutant: &'static Mutant, references: &[Reference], explored: Option<&(&'static str, String)>) -> Option<Seen> {
     let seen = |layer, place: String, played: &Played, wrong: &[String]| {
-        let first = wrong.first()?;
-        // Expectations say when, laws have a name.
-        let law = first.split(':').next().filter(|law| law.starts_with('P')).unwrap_or("expectation").to_owned();
-        Some(Seen { layer, place, law, requests: played.simulation.requests.len() })
+        let law = law(wrong.first()?);
+        Some(Seen { layer, place, law, requests: Some(played.simulation.requests.len()) })
     };
     for reference in references {
         let (played, wrong) = wrong_with(reference, mutant, &[], true);
@@ -116,8 +120,12 @@ fn look(mutant: &'static Mutant, references: &[Reference]) -> Option<Seen> {
             return seen("scenarios", reference.scenario.name.clone(), &played, &wrong);
         }
     }
-    let with_faults = ["create", "delete", "deleted-at-once", "delete-while-creating"];
-    for reference in references.iter().filter(|reference| with_faults.contains(&reference.scenario.name.as_str())) {
+    if let Some((world, violation)) = explored {
+        return Some(Seen { layer: "explorer", place: (*world).to_owned(), law: law(violation), requests: None });
+    }
+    for reference in
+        references.iter().filter(|reference| ["create", "delete"].contains(&reference.scenario.name.as_str()))
+    {
         for at in schedules(reference) {
             let (played, wrong) = wrong_with(reference, mutant, &[at], false);
             if !wrong.is_empty() {
@@ -142,7 +150,7 @@ fn table(found: &[Found]) -> String {
         match seen {
             // Rounded, so that it does not change with each write.
             Some(Seen { layer, place, law, requests }) => {
-                let most = requests.next_power_of_two();
+                let most = requests.map(|requests| requests.next_power_of_two().to_string()).unwrap_or_default();
                 writeln!(text, "| {id} | {what} | {layer} | {place} | {law} | {most} | {explored} |").unwrap();
             }
             None => writeln!(text, "| {id} | {what} | nothing | | | | {explored} |").unwrap(),
@@ -167,8 +175,9 @@ fn every_defect_is_seen_and_the_document_says_where() {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = wanted.get(index) else { return };
-                    let seen = look(mutant, &references);
-                    found.lock().unwrap().push((index, seen, explored::seen_in(mutant)));
+                    let explored = explored::seen_in(mutant);
+                    let seen = look(mutant, &references, explored.as_ref());
+                    found.lock().unwrap().push((index, seen, explored.map(|(world, _)| world)));
                 }
             });
         }
