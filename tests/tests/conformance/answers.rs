@@ -171,7 +171,7 @@ impl Names {
 
     fn simplify_status(&mut self, status: &mut Value) {
         if let Some(uid) = status["details"]["uid"].as_str() {
-            status["details"]["uid"] = json!(number(&mut self.uids, &uid.to_owned()));
+            status["details"]["uid"] = json!(number(&mut self.uids, uid));
         }
         let causes = status["details"]["causes"].as_array().into_iter().flatten();
         let mut causes: Vec<Value> =

@@ -27,7 +27,7 @@ impl Real {
             let target = kind.path("default");
             let request = Request { method: http::Method::GET, target, content_type: "", body: None };
             // The storage of a new CRD takes a moment.
-            eventually("the API server to serve the kind", Duration::from_secs(60), || async {
+            eventually("the API server to serve the kind", Duration::from_mins(1), || async {
                 let answer = real.answer(&request).await;
                 if answer.code == 200 { Ok(()) } else { Err(format!("{answer:?}")) }
             })

@@ -123,9 +123,9 @@ fn a_reference_to_the_own_namespace_is_the_same_with_and_without_it() {
         assert_eq!(ensured(Seen::Present(apply), &wanted(want, "t")), (false, vec![]), "{have} {want:?}");
     }
     for (have, want, name, expected) in [
-        (json!({"name": "t"}), None, "u", json!({"name": "u"})),
+        (json!({"name": "t"}), None, "u", json!({"name": "u", "namespace": null})),
         (json!({"name": "t"}), Some("b"), "t", json!({"name": "t", "namespace": "b"})),
-        (json!({"name": "t", "namespace": "b"}), None, "t", json!({"name": "t"})),
+        (json!({"name": "t", "namespace": "b"}), None, "t", json!({"name": "t", "namespace": null})),
     ] {
         let apply = apply(&json!({}), &json!({"templateRef": have}), &json!({"applied": false}));
         let body = json!({"spec": {"templateRef": expected}});

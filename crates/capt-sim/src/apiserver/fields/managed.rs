@@ -264,7 +264,8 @@ mod tests {
         let two = apply(&mut managers, &one, &json!({"spec": {"b": "1"}}), "n", false).unwrap();
         assert_eq!(one, two);
         let three = apply(&mut managers, &two, &json!({"spec": {"a": "1"}}), "m", false).unwrap();
-        assert_eq!(three, json!({"spec": {"a": "1", "b": "1"}}));
+        // Nulls of fields that cannot be null go before it is stored.
+        assert_eq!(three, json!({"spec": {"a": "1", "b": "1", "o": null}}));
     }
 
     #[test]
