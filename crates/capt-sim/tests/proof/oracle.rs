@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub const AFTERWARDS: Span = Span::from_minutes(90);
 
 /// Names of fields that tell when and how, which a fault may change.
-const VOLATILE: [&str; 19] = [
+const VOLATILE: [&str; 20] = [
     "uid",
     "resourceVersion",
     "generation",
@@ -23,6 +23,8 @@ const VOLATILE: [&str; 19] = [
     "lastAppliedTime",
     "lastAttemptTime",
     "nextAttemptTime",
+    // Since when, and whether one that has passed is still told after the clock went back.
+    "deadlines",
     "progress",
     "recovery",
     "crossplane.io/reconcile-requested-at",

