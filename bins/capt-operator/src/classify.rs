@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     Io,
     cli::{ClassifyArgs, OutputFormat},
+    unreadable::Unreadable,
 };
 
 /// More input than this is not read: a list of a thousand Workspaces fits.
@@ -25,13 +26,8 @@ const MAX_INPUT: u64 = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("cannot read {name}: {source}")]
-    Read {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] Unreadable),
     /// No text at all.
     #[error("{0} is empty: give an error message, or a Workspace as YAML or JSON")]
     Empty(String),
@@ -120,7 +116,7 @@ fn read(file: Option<&Path>, stdin: &mut dyn Read) -> Result<(String, String), E
     };
     match result {
         Ok(_) => Ok((name, String::from_utf8_lossy(&bytes).into_owned())),
-        Err(source) => Err(Error::Read { name, source }),
+        Err(source) => Err(Unreadable { name, source }.into()),
     }
 }
 

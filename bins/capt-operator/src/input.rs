@@ -21,19 +21,15 @@ use crate::{
     cli::{SourceArgs, WorkspaceApiChoice},
     documents::{self, Documents, Source},
     live::{self, Live},
+    unreadable::Unreadable,
 };
 
 /// Why there are no objects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("cannot read {name}: {source}")]
-    Read {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] Unreadable),
     /// The standard input twice.
     #[error("the standard input can be read once: give `-f -` once")]
     StdinTwice,
@@ -147,7 +143,7 @@ fn source(file: &Path, stdin: &mut dyn Read) -> Result<Source, Error> {
     };
     match text {
         Ok(text) => Ok(Source { name, text }),
-        Err(source) => Err(Error::Read { name, source }),
+        Err(source) => Err(Unreadable { name, source }.into()),
     }
 }
 

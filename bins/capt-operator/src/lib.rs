@@ -54,6 +54,7 @@ pub mod tree;
 pub mod tree_command;
 pub mod triggers;
 pub mod typed;
+pub mod unreadable;
 pub mod watches;
 pub mod worker;
 

@@ -17,7 +17,7 @@ use capt_sim::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::{Io, OK, cli::OutputFormat};
+use crate::{Io, OK, cli::OutputFormat, unreadable::Unreadable};
 
 /// Exit code: something was not as expected, or a law was broken.
 pub const UNEXPECTED: u8 = 2;
@@ -46,13 +46,8 @@ pub struct SimulateArgs {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
-    #[error("cannot read {name}: {source}")]
-    Read {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] Unreadable),
     /// A scenario is wrong.
     #[error("{name}: {source}")]
     Scenario {
@@ -102,7 +97,7 @@ pub fn command(args: &SimulateArgs, io: &mut Io<'_>) -> Result<u8, Error> {
 
 fn load(path: &PathBuf) -> Result<Scenario, Error> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|source| Error::Read { name: name.clone(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| Unreadable { name: name.clone(), source })?;
     // Files are named as seen from the scenario.
     let beside = |file: &str| {
         let directory = path.parent().unwrap_or(path);

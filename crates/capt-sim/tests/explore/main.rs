@@ -16,11 +16,9 @@ mod versions;
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::object::Kind;
 use deeds::Deed;
-use model::{Config, Defect, Model};
+use model::{Config, Model};
 use search::Report;
 use serde_json::json;
-
-const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
 
 const VPC: &str = "demo-vpc";
 const EKS: &str = "demo-eks-controlplane";
@@ -39,19 +37,6 @@ fn most() -> usize {
 /// What may go wrong beyond what a test says, for long runs.
 fn more() -> u8 {
     std::env::var("CAPT_EXPLORE_MORE").map_or(0, |more| more.parse().unwrap())
-}
-
-fn config(deeds: Vec<Deed>) -> Config {
-    Config {
-        defect: Defect::NONE,
-        api: WorkspaceApi::Cluster,
-        files: FILES,
-        edits: Vec::new(),
-        deeds,
-        holds: 0,
-        lags: 0,
-        ticks: 0,
-    }
 }
 
 /// Explores `config`; complete, it has reached exactly `goals`, and everything of `sometimes`.
@@ -86,7 +71,7 @@ fn explore(name: &str, config: Config, goals: &[&str], sometimes: &[&str]) {
 fn creation_with_a_held_pass() {
     explore(
         "creation, held",
-        Config { holds: 1, ..config(vec![]) },
+        Config { holds: 1, ..Config::of(vec![]) },
         &["G-ready"],
         &["a create meets an object that is there", "a write from a stale view is refused"],
     );
@@ -94,14 +79,14 @@ fn creation_with_a_held_pass() {
 
 #[test]
 fn creation_with_a_lagging_watch() {
-    explore("creation, lagging", Config { lags: 1, ..config(vec![]) }, &["G-ready"], &[]);
+    explore("creation, lagging", Config { lags: 1, ..Config::of(vec![]) }, &["G-ready"], &[]);
 }
 
 #[test]
 fn creation_and_deletion_with_a_held_pass() {
     explore(
         "deletion, held",
-        Config { holds: 1, ..config(vec![deeds::delete_cluster()]) },
+        Config { holds: 1, ..Config::of(vec![deeds::delete_cluster()]) },
         &["G-deleted", "G-orphaned", "G-ready", "G-waiting"],
         &["a write meets an object that is gone"],
     );
@@ -111,7 +96,7 @@ fn creation_and_deletion_with_a_held_pass() {
 fn creation_and_deletion_with_a_lagging_watch() {
     explore(
         "deletion, lagging",
-        Config { lags: 1, ..config(vec![deeds::delete_cluster()]) },
+        Config { lags: 1, ..Config::of(vec![deeds::delete_cluster()]) },
         &["G-deleted", "G-ready", "G-waiting"],
         &["a pass ends in a conflict"],
     );
@@ -120,37 +105,37 @@ fn creation_and_deletion_with_a_lagging_watch() {
 #[test]
 fn creation_and_deletion_in_a_namespace() {
     let deeds = vec![deeds::delete_cluster()];
-    let config = Config { api: WorkspaceApi::Namespaced, ..config(deeds) };
+    let config = Config { api: WorkspaceApi::Namespaced, ..Config::of(deeds) };
     explore("namespaced", config, &["G-deleted", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
 fn deadlines() {
-    explore("deadlines", Config { ticks: 1, ..config(vec![]) }, &["G-ready"], &[]);
+    explore("deadlines", Config { ticks: 1, ..Config::of(vec![]) }, &["G-ready"], &[]);
 }
 
 #[test]
 fn upgrade_that_fails_and_heals() {
     let deeds = vec![deeds::upgrade(), Deed::Fail(EKS.into(), QUOTA)];
-    explore("upgrade", config(deeds), &["G-ready"], &[]);
+    explore("upgrade", Config::of(deeds), &["G-ready"], &[]);
 }
 
 #[test]
 fn pause_and_deletion() {
     let deeds = vec![deeds::pause(), deeds::unpause(), deeds::delete_cluster()];
-    explore("pause", config(deeds), &["G-deleted", "G-paused", "G-ready", "G-waiting"], &[]);
+    explore("pause", Config::of(deeds), &["G-deleted", "G-paused", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
 fn a_vpc_that_fails_for_good() {
     let deeds = vec![deeds::retry(), Deed::FailForGood(VPC.into(), QUOTA), deeds::delete_cluster()];
-    explore("broken", config(deeds), &["G-broken", "G-deleted", "G-ready", "G-waiting"], &[]);
+    explore("broken", Config::of(deeds), &["G-broken", "G-deleted", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
 fn a_workspace_that_a_user_deletes() {
     let deeds = vec![Deed::Delete(deeds::workspace(WorkspaceApi::Cluster, EKS)), deeds::delete_cluster()];
-    explore("missing", config(deeds), &["G-deleted", "G-missing", "G-ready", "G-waiting"], &[]);
+    explore("missing", Config::of(deeds), &["G-deleted", "G-missing", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
@@ -162,17 +147,17 @@ fn outputs_that_are_lost_and_change_their_type() {
         Deed::Delete(deeds::key(Kind::Secret, "demo-kubeconfig")),
         Deed::Delete(deeds::key(Kind::Secret, "demo-eks-connection")),
     ];
-    explore("contents", config(deeds), &["G-ready"], &[]);
+    explore("contents", Config::of(deeds), &["G-ready"], &[]);
 }
 
 #[test]
 fn writers_beside_a_deletion() {
     let deeds = vec![deeds::delete_cluster(), deeds::upgrade(), deeds::retag(), deeds::audit()];
-    explore("writers", config(deeds), &["G-deleted", "G-ready", "G-waiting"], &[]);
+    explore("writers", Config::of(deeds), &["G-deleted", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
 fn a_workspace_deleted_beside_a_held_pass() {
     let deeds = vec![Deed::Delete(deeds::workspace(WorkspaceApi::Cluster, VPC))];
-    explore("deleted, held", Config { holds: 1, ..config(deeds) }, &["G-missing", "G-ready"], &[]);
+    explore("deleted, held", Config { holds: 1, ..Config::of(deeds) }, &["G-missing", "G-ready"], &[]);
 }

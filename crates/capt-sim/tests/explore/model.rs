@@ -109,6 +109,25 @@ pub struct Config {
     pub ticks: u8,
 }
 
+/// A cluster with all its templates.
+pub const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
+
+impl Config {
+    /// A whole cluster to which `deeds` may happen, and nothing else.
+    pub fn of(deeds: Vec<Deed>) -> Self {
+        Self {
+            defect: Defect::NONE,
+            api: WorkspaceApi::Cluster,
+            files: FILES,
+            edits: Vec::new(),
+            deeds,
+            holds: 0,
+            lags: 0,
+            ticks: 0,
+        }
+    }
+}
+
 /// The world's laws, and what was looked up so far.
 pub struct Model {
     pub versions: Versions,

@@ -12,20 +12,10 @@ use crate::{
 /// How many states of each world are looked at; from each of them a whole life is lived.
 const STATES: usize = 250;
 
-const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
 const EKS: &str = "demo-eks-controlplane";
 
 fn worlds(defect: Defect) -> Vec<(&'static str, Config)> {
-    let world = |deeds: Vec<Deed>| Config {
-        defect,
-        api: WorkspaceApi::Cluster,
-        files: FILES,
-        edits: Vec::new(),
-        deeds,
-        holds: 0,
-        lags: 0,
-        ticks: 0,
-    };
+    let world = |deeds: Vec<Deed>| Config { defect, ..Config::of(deeds) };
     let vanishes = Deed::Delete(deeds::workspace(WorkspaceApi::Cluster, EKS));
     vec![
         ("creation", world(vec![])),
