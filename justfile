@@ -77,8 +77,8 @@ crds: && deploy
 
 # Write the install files anew from deploy/generator, the CRDs and the roles
 deploy:
-    UPDATE_DEPLOY=1 cargo test -q --workspace --test rbac -- the_files
-    UPDATE_DEPLOY=1 cargo test -q --workspace --test install_files -- every_file
+    UPDATE_DEPLOY=1 cargo test -q --workspace --test program -- rbac::the_files
+    UPDATE_DEPLOY=1 cargo test -q --workspace --test repository -- install_files::every_file
     @git status --short metadata.yaml crds deploy
 
 # Build helm and clusterctl, which the tests of the install files run (7 minutes once); needs Go
@@ -87,11 +87,11 @@ install-tools:
 
 # Try the install files with the real kubectl, helm and clusterctl on a real API server
 test-install: stack install-tools
-    cargo test --workspace --test 'install_*' -- --ignored --test-threads=2
+    cargo test --workspace --test install_tools -- --ignored --test-threads=2
 
 # Write the generated documents anew
 docs:
-    UPDATE_DOCS=1 cargo test --workspace --test states_doc --test looking
+    UPDATE_DOCS=1 cargo test --workspace --test repository --test program -- states_doc looking
     UPDATE_DOCS=1 cargo test --workspace --test proof -- every_defect
 
 # Prove that capt-status needs no standard library: a program with a panic handler of its own uses it

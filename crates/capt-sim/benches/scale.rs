@@ -9,8 +9,6 @@ mod common;
 #[path = "../tests/common/whole_life.rs"]
 mod whole_life;
 
-use common::documents;
-
 fn main() {
     divan::main();
 }

@@ -36,9 +36,9 @@ pub fn cost(clusters: usize) -> Cost {
         let kind = Kind::find(group, object["kind"].as_str().unwrap()).unwrap();
         simulation.api.create(&key(kind, object["metadata"]["name"].as_str().unwrap()), object);
     };
-    super::documents("vpc-template.yaml").into_iter().for_each(&mut create);
-    super::documents("eks-template.yaml").into_iter().for_each(&mut create);
-    let one = super::documents("cluster.yaml");
+    crate::common::documents("vpc-template.yaml").into_iter().for_each(&mut create);
+    crate::common::documents("eks-template.yaml").into_iter().for_each(&mut create);
+    let one = crate::common::documents("cluster.yaml");
     let name = |index: usize| format!("demo-{index:05}");
     for index in 0..clusters {
         for object in &one {

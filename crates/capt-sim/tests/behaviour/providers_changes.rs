@@ -1,0 +1,195 @@
+//! Changes of a cluster that serves: made without dropping a latch, or told and not made.
+
+use crate::common::{FILES, condition, create, documents, key, ready, simulation, status, terraform};
+use capt_api::foreign::WorkspaceApi;
+use capt_reconcile::{
+    executor::Request,
+    object::{Kind, ObjectKey},
+};
+use capt_sim::{
+    Simulation,
+    provider::{Ending, Outputs},
+};
+use capt_status::Span;
+use serde_json::{Value, json};
+
+/// What was written since `before`, other than the status of our objects.
+fn written(simulation: &Simulation, before: usize) -> Vec<ObjectKey> {
+    let target = |request: &Request| match request {
+        Request::Create { target, body: _ }
+        | Request::MergePatch { target, body: _ }
+        | Request::JsonPatch { target, operations: _ }
+        | Request::Delete { target, uid: _, resource_version: _ } => Some(target.clone()),
+        Request::ApplyStatus { .. } | Request::MergeStatus { .. } | Request::Get { .. } | Request::List { .. } => None,
+    };
+    simulation.requests[before..].iter().filter_map(|(request, _)| target(request)).collect()
+}
+
+/// An edit of an object, and words of the message that tells why it is not made.
+type Change = (Kind, fn(&mut Value), &'static str);
+
+#[test]
+fn a_change_that_cannot_be_made_is_told_and_nothing_is_written_until_it_is_taken_back() {
+    let changes: [Change; 4] = [
+        (Kind::CaptControlPlane, |object| object["spec"]["version"] = json!("1.30"), "no downgrade"),
+        (Kind::CaptControlPlane, |object| object["spec"]["version"] = json!("1.33"), "write 1.32 first"),
+        (
+            Kind::CaptControlPlane,
+            |object| object["spec"]["controlPlaneConfig"]["region"] = json!("us-east-1"),
+            "the region",
+        ),
+        (Kind::CaptCluster, |object| object["spec"]["region"] = json!("us-east-1"), "the region"),
+    ];
+    for (kind, change, words) in changes {
+        let mut simulation = ready();
+        let (before, spec) =
+            (simulation.requests.len(), simulation.api.get(&key(kind, "demo")).unwrap()["spec"].clone());
+        let shown = status(&simulation, kind, "demo");
+        simulation.api.edit(&key(kind, "demo"), change);
+        assert!(simulation.run_for(Span::from_minutes(24 * 60)), "{words}");
+        assert_eq!(written(&simulation, before), [], "{words}");
+        let after = status(&simulation, kind, "demo");
+        assert_eq!([&after["state"], &after["phase"]], ["Degraded", "Ready"], "{after:#}");
+        for latch in ["ready", "initialized", "initialization", "endpoint", "vpcId", "version", "failureReason"] {
+            assert_eq!(after[latch], shown[latch], "{latch}");
+        }
+        let healthy = condition(&after, "Healthy");
+        assert_eq!(healthy["reason"], "UnsupportedChange", "{healthy}");
+        assert!(healthy["message"].as_str().unwrap().contains(words), "{healthy}");
+        assert_eq!(condition(&after, "Ready")["status"], "True");
+        simulation.api.edit(&key(kind, "demo"), |object| object["spec"] = spec);
+        assert!(simulation.run_for(Span::from_minutes(1)));
+        assert_eq!(status(&simulation, kind, "demo")["state"], "Ready");
+        assert_eq!(written(&simulation, before), []);
+    }
+}
+
+#[test]
+fn a_restore_that_lost_the_status_forgets_no_version_and_no_region() {
+    for (change, words) in [
+        ((|object: &mut Value| object["spec"]["version"] = json!("1.29")) as fn(&mut Value), "no downgrade"),
+        (|object| object["spec"]["controlPlaneConfig"]["region"] = json!("us-east-1"), "the region"),
+    ] {
+        let mut simulation = ready();
+        let before = simulation.requests.len();
+        simulation.api.edit(&key(Kind::CaptControlPlane, "demo"), |object| {
+            object["status"] = json!({});
+            change(object);
+        });
+        assert!(simulation.run());
+        assert_eq!(written(&simulation, before), [], "the endpoint in the spec says that it was ready");
+        let ready = condition(&status(&simulation, Kind::CaptControlPlane, "demo"), "Ready");
+        assert_eq!(ready["status"], "True", "{ready}");
+        let plane = status(&simulation, Kind::CaptControlPlane, "demo");
+        assert!(condition(&plane, "Healthy")["message"].as_str().unwrap().contains(words), "{plane:#}");
+        assert_eq!([&plane["state"], &plane["failureReason"]], [&json!("Degraded"), &Value::Null]);
+        assert_eq!([&plane["ready"], &plane["initialized"]], [true; 2]);
+        assert_eq!(plane["initialization"]["controlPlaneInitialized"], true);
+    }
+}
+
+#[test]
+fn another_vpc_under_a_control_plane_is_never_handed_on() {
+    let mut simulation = simulation(WorkspaceApi::Cluster, &[]);
+    for mut object in documents("eks-template.yaml").into_iter().chain(documents("cluster.yaml")) {
+        if object["kind"] == "WorkspaceTemplate" {
+            // An existing VPC has no outputs.
+            let text = object.to_string().replace("${vpc_private_subnets}", "[]");
+            object = serde_json::from_str(&text).unwrap();
+        }
+        if object["kind"] == "CAPTCluster" {
+            object["spec"].as_object_mut().unwrap().remove("vpcTemplateRef");
+            object["spec"]["existingVpcId"] = json!("vpc-a");
+        }
+        create(&mut simulation, object);
+    }
+    assert!(simulation.run());
+    let infrastructure = status(&simulation, Kind::CaptCluster, "demo");
+    assert_eq!([&infrastructure["state"], &infrastructure["vpcId"]], ["Ready", "vpc-a"], "{infrastructure:#}");
+    assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+    assert!(simulation.api.get(&key(Kind::Apply, "demo-vpc")).is_none(), "nothing is made");
+    let before = simulation.requests.len();
+    simulation.api.edit(&key(Kind::CaptCluster, "demo"), |object| object["spec"]["existingVpcId"] = json!("vpc-b"));
+    assert!(simulation.run_for(Span::from_minutes(60)));
+    let infrastructure = status(&simulation, Kind::CaptCluster, "demo");
+    assert_eq!([&infrastructure["state"], &infrastructure["vpcId"]], ["Degraded", "vpc-a"], "{infrastructure:#}");
+    assert_eq!(condition(&infrastructure, "Healthy")["reason"], "UnsupportedChange");
+    // Even if the status says so.
+    simulation.api.edit(&key(Kind::CaptCluster, "demo"), |object| object["status"]["vpcId"] = json!("vpc-b"));
+    assert!(simulation.run_for(Span::from_minutes(60)));
+    let plane = status(&simulation, Kind::CaptControlPlane, "demo");
+    assert_eq!(plane["state"], "Degraded", "{plane:#}");
+    assert!(condition(&plane, "Healthy")["message"].as_str().unwrap().contains("the VPC of a control plane"));
+    assert_eq!(written(&simulation, before), []);
+}
+
+/// Kind and name of a provider object, the apply that it uses and its Workspace.
+const USED: [(Kind, &str, &str); 2] = [
+    (Kind::CaptCluster, "demo-vpc", "demo-vpc"),
+    (Kind::CaptControlPlane, "demo-eks-controlplane-apply", "demo-eks-controlplane"),
+];
+
+fn workspaces(simulation: &Simulation) -> Vec<String> {
+    let keys = simulation.api.keys_of(Kind::Workspace(WorkspaceApi::Cluster));
+    keys.into_iter().map(|key| key.name).collect()
+}
+
+fn use_apply(simulation: &mut Simulation, kind: Kind, name: &str) {
+    simulation.api.edit(&key(kind, "demo"), |object| {
+        object["spec"]["workspaceTemplateApplyName"] = json!(name);
+        // Not even the word that allows a new Workspace allows a second one.
+        object["metadata"]["annotations"]["capt.cluster.x-k8s.io/recreate-workspace"] = json!(name);
+    });
+}
+
+#[test]
+fn an_apply_under_another_name_makes_nothing_beside_what_runs() {
+    for (kind, used, workspace) in USED {
+        for was_ready in [false, true] {
+            let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+            if !was_ready {
+                simulation.terraform(move |found| {
+                    let is_it = found["metadata"]["name"] == workspace;
+                    Outputs { result: if is_it { Ending::Hang } else { Ending::Success }, ..terraform(found) }
+                });
+            }
+            assert!(simulation.run());
+            let before = workspaces(&simulation);
+            assert!(before.contains(&workspace.to_owned()));
+            use_apply(&mut simulation, kind, "other");
+            assert!(simulation.run());
+            assert_eq!(workspaces(&simulation), before, "{kind:?}, ready: {was_ready}");
+            let shown = status(&simulation, kind, "demo");
+            assert_eq!(shown["state"], if was_ready { "Degraded" } else { "Failed" });
+            assert!(shown.to_string().contains("UnsupportedChange") && shown.to_string().contains(used), "{shown}");
+            // The former name again, and all is well; the other apply stands for nothing.
+            simulation.terraform(terraform);
+            simulation
+                .api
+                .edit(&key(kind, "demo"), |object| object["spec"]["workspaceTemplateApplyName"] = json!(used));
+            assert!(simulation.run());
+            assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+            assert!(before.iter().all(|name| workspaces(&simulation).contains(name)));
+            assert!(!workspaces(&simulation).contains(&"other".to_owned()));
+            let other = status(&simulation, Kind::Apply, "other");
+            assert_eq!(condition(&other, "Synced")["reason"], "NotWanted");
+            assert!(simulation.provider.states().values().all(|counts| counts.created <= 1 && counts.destroyed == 0));
+        }
+    }
+}
+
+#[test]
+fn what_somebody_adds_to_the_template_reference_of_an_apply_is_taken_back_once() {
+    let mut simulation = ready();
+    for (_, used, _) in USED {
+        simulation
+            .api
+            .edit(&key(Kind::Apply, used), |apply| apply["spec"]["templateRef"]["namespace"] = json!("other"));
+        let before = simulation.writes().count();
+        assert!(simulation.run(), "it is written over and over");
+        let apply = simulation.api.get(&key(Kind::Apply, used)).unwrap();
+        assert_eq!(apply["spec"]["templateRef"].get("namespace"), None);
+        assert!(simulation.writes().count() - before <= 6, "{}", simulation.writes().count() - before);
+        assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+    }
+}
