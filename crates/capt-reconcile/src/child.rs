@@ -197,6 +197,11 @@ impl Child {
         }
     }
 
+    /// The same as it is told, also while something else is waited for.
+    pub fn failure_cause(&self) -> Option<Cause> {
+        Some(outputs::cause(&self.workspace_name(), &self.failure()?))
+    }
+
     /// Why the Workspace cannot be destroyed, while it is being deleted.
     pub fn destroy_failure(&self) -> Option<(Cause, Class)> {
         let workspace = self.claim.as_ref().and_then(Claim::ours)?;

@@ -14,3 +14,5 @@ mod rbac;
 mod sandbox;
 #[cfg(feature = "sandbox")]
 mod simulate;
+#[cfg(feature = "sandbox")]
+mod virtual_time;

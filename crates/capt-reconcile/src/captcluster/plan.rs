@@ -253,15 +253,20 @@ impl Vpc {
                 template.last_failed_revision = None;
                 template.last_failure_message = None;
             }
-            Workspace::Failing(_) => {
+            Workspace::Failing(_) | Workspace::Queued | Workspace::Applying => {
                 template.ready = false;
-                let tried =
-                    observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()?.last_applied_revision.clone());
-                template.last_failed_revision = tried;
-                template.last_failure_message =
-                    Some(capt_status::text::truncate(&self.cause.message, capt_status::text::MAX_MESSAGE));
+                let failure = match self.workspace {
+                    Workspace::Failing(_) => Some(self.cause.clone()),
+                    // It fails all the same while something else is missing.
+                    Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.vpc.failure_cause(),
+                };
+                if let Some(failure) = failure {
+                    let apply = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref());
+                    template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
+                    template.last_failure_message =
+                        Some(capt_status::text::truncate(&failure.message, capt_status::text::MAX_MESSAGE));
+                }
             }
-            Workspace::Queued | Workspace::Applying => template.ready = false,
         }
     }
 }

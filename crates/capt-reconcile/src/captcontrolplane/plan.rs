@@ -145,9 +145,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
 fn was_restored(observed: &Observed) -> bool {
     let control_plane = observed.control_plane.as_ref();
     control_plane.spec.control_plane_endpoint.as_ref().is_some_and(capt_api::ApiEndpoint::is_set)
-        && observed.kubeconfig_secret.present().is_some_and(|secret| {
-            secrets::is_ours(control_plane, secret) && secret.data.get("value").is_some_and(|value| !value.is_empty())
-        })
+        && secrets::is_filled(&observed.kubeconfig_secret, "value")
+        && observed.kubeconfig_secret.present().is_some_and(|secret| secrets::is_ours(control_plane, secret))
 }
 
 /// Limits from the spec, and from where the Go implementation has them.

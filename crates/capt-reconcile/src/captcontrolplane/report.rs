@@ -12,7 +12,7 @@ use capt_status::{
 };
 use serde_json::Value;
 
-use super::{bounds, details, endpoint::Other, observe::Observed, provision::Found};
+use super::{bounds, details, endpoint::Other, observe::Observed, provision::Found, secrets};
 use crate::{outputs, reasons};
 
 /// Condition types that only a CAPTControlPlane has.
@@ -41,10 +41,8 @@ pub(super) fn status(
     if let Ok(endpoint) = &found.endpoint {
         wanted.endpoint = Some(endpoint.to_string());
     }
-    // While an update runs the Secrets of before are the current ones.
-    if found.ready.is_some() {
-        wanted.secrets_ready = found.secrets.is_ok();
-    }
+    // While an update runs the Secrets of before are the current ones, as long as they are there.
+    wanted.secrets_ready = if found.ready.is_some() { found.secrets.is_ok() } else { secrets::are_there(observed) };
     if found.endpoint.is_ok() && found.secrets.is_ok() {
         initialize(wanted);
     }
@@ -143,11 +141,17 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
                 workspace.truncated_outputs = truncated;
             }
         }
-        (None, Workspace::Failing(_)) => {
-            template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-            template.last_failure_message = Some(truncate(&found.workspace_cause.message, MAX_MESSAGE));
+        (None, Workspace::Queued | Workspace::Applying | Workspace::Ready | Workspace::Failing(_)) => {
+            let failure = match found.workspace {
+                Workspace::Failing(_) => Some(found.workspace_cause.clone()),
+                // It fails all the same while something else is missing.
+                Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.eks.failure_cause(),
+            };
+            if let Some(failure) = failure {
+                template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
+                template.last_failure_message = Some(truncate(&failure.message, MAX_MESSAGE));
+            }
         }
-        (None, Workspace::Queued | Workspace::Applying | Workspace::Ready) => {}
     }
 }
 

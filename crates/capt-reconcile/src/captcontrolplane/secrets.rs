@@ -17,6 +17,7 @@ use capt_status::machine::Cause;
 use kube::ResourceExt;
 use serde_json::json;
 
+use super::observe::Observed;
 use crate::{
     meta::{self, Writer},
     object::{Kind, ObjectKey},
@@ -170,6 +171,16 @@ pub(super) fn is_ours(control_plane: &CAPTControlPlane, secret: &SecretView) -> 
                 && owner.name == control_plane.name_any()
                 && owner.group() == Kind::CaptControlPlane.group()
     })
+}
+
+/// Whether both Secrets of the contract are there and filled, whoever made them and from what.
+pub(super) fn are_there(observed: &Observed) -> bool {
+    is_filled(&observed.kubeconfig_secret, "value") && is_filled(&observed.ca_secret, "tls.crt")
+}
+
+/// Whether the Secret is there and has a value under `key`.
+pub(super) fn is_filled(secret: &Seen<Arc<SecretView>>, key: &str) -> bool {
+    secret.present().and_then(|secret| secret.data.get(key)).is_some_and(|value| !value.is_empty())
 }
 
 #[cfg(test)]

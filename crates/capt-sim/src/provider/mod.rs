@@ -152,12 +152,10 @@ impl Provider {
                 self.reconcile(objects, &key, &workspace, terraform);
             }
         }
-        let now = objects.now();
-        // A run that ended and that nobody waits for any more.
-        self.runs.retain(|_, end| *end > now);
-        // The run of a Workspace that is gone ends with it.
-        self.runs.retain(|uid, _| uids.contains(uid));
-        objects.writes() != before
+        let (now, runs) = (objects.now(), self.runs.len());
+        // A run that ended and that nobody waits for any more, or whose Workspace is gone; its worker is free then.
+        self.runs.retain(|uid, end| *end > now && uids.contains(uid));
+        objects.writes() != before || self.runs.len() != runs
     }
 
     /// Starts or follows the run of a Workspace.
@@ -244,7 +242,8 @@ impl Provider {
         // What a first apply that failed has left is found by the next one, and updated: that the creation
         // succeeded is then never written down.
         let (made, now) = (has(workspace, SUCCEEDED) || shows_outputs(workspace), objects.now());
-        if !has(workspace, PENDING) {
+        // A person may take the annotation away at any time; what is there is observed and not made.
+        if !has(workspace, PENDING) && !made {
             self.lost.remove(&uid(workspace));
             show::begun(objects, key, workspace);
             // Long runs begin at once; those without time end in the next step.

@@ -155,3 +155,37 @@ fn a_destroy_that_is_blocked_is_explained_on_everything_that_waits_for_it() {
     assert!(simulation.run(), "and it goes on by itself");
     assert!(simulation.api.get(&vpc).is_none());
 }
+
+/// The record of the last failure must not depend on what else was seen to be wrong first.
+#[test]
+fn a_workspace_that_fails_while_its_template_is_gone_has_its_failure_kept_all_the_same() {
+    for (kind, template, part, record) in [
+        (Kind::CaptControlPlane, "eks-template", "eks", "/workspaceTemplateStatus"),
+        (Kind::CaptCluster, "vpc-template", "vpc", "/workspaceTemplateStatus"),
+    ] {
+        for template_first in [true, false] {
+            let mut simulation = crate::common::ready();
+            let lose = |simulation: &mut Simulation| {
+                simulation.api.delete(&key(Kind::Template, template), None);
+                assert!(simulation.run());
+            };
+            if template_first {
+                lose(&mut simulation);
+                let kept = status(&simulation, kind, "demo");
+                assert_eq!(kept.pointer(record).unwrap()["lastFailureMessage"], Value::Null, "nothing failed yet");
+            }
+            simulation.terraform(move |workspace| {
+                let fails = workspace["metadata"]["name"].as_str().is_some_and(|name| name.contains(part));
+                let result = Ending::PlanFailure("Error: something odd".to_owned());
+                if fails { Outputs { result, ..terraform(workspace) } } else { terraform(workspace) }
+            });
+            assert!(simulation.run());
+            if !template_first {
+                lose(&mut simulation);
+            }
+            let kept = status(&simulation, kind, "demo");
+            let message = text(&kept.pointer(record).unwrap()["lastFailureMessage"]);
+            assert!(message.contains("something odd"), "{} {template_first}: {kept:#}", kind.name());
+        }
+    }
+}

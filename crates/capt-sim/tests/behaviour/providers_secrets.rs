@@ -292,3 +292,28 @@ fn the_ca_secret_of_go_is_kept_in_step_and_never_made() {
         simulation.api.keys().filter(|key| key.kind == Kind::Secret).map(|key| key.name.as_str()).collect();
     assert_eq!(secrets, ["demo-ca", "demo-eks-connection", "demo-kubeconfig", "demo-vpc-vpc-connection"]);
 }
+
+/// While the Workspace is not ready, what counts is what is there, not what was told last.
+#[test]
+fn secrets_are_ready_as_long_as_they_are_there_whatever_becomes_of_the_workspace() {
+    let workspace = key(Kind::Workspace(WorkspaceApi::Cluster), "demo-eks-controlplane");
+    let connection = key(Kind::Secret, "demo-eks-connection");
+    for connection_first in [true, false] {
+        let mut simulation = ready_with(terraform);
+        assert_eq!(plane(&simulation)["secretsReady"], true);
+        for object in if connection_first { [&connection, &workspace] } else { [&workspace, &connection] } {
+            simulation.api.edit(object, |object| object["metadata"]["finalizers"] = json!([]));
+            simulation.api.delete(object, None);
+            simulation.run_capt();
+        }
+        let shown = plane(&simulation);
+        assert_eq!(condition(&shown, "WorkspaceReady")["reason"], "WorkspaceMissing");
+        assert_eq!(shown["secretsReady"], true, "{connection_first}");
+        assert_eq!(condition(&shown, "SecretsReady")["status"], "True", "{connection_first}");
+        simulation.api.delete(&key(Kind::Secret, "demo-kubeconfig"), None);
+        simulation.run_capt();
+        let shown = plane(&simulation);
+        assert_eq!(shown["secretsReady"], false, "nothing is left that could be used");
+        assert_eq!(condition(&shown, "SecretsReady")["status"], "False");
+    }
+}

@@ -47,6 +47,27 @@ pub enum Fault {
     Stale(usize, usize),
 }
 
+impl Fault {
+    /// By how much it puts later what begins under it: by as much as its clock is ahead.
+    pub fn ahead(self) -> Option<Span> {
+        match self {
+            Self::Clock(seconds) if seconds > 0 => Some(Span::from_seconds(seconds)),
+            Self::Clock(_)
+            | Self::CrashBefore
+            | Self::CrashAfter
+            | Self::Held(_)
+            | Self::Refused(_, _)
+            | Self::Lost
+            | Self::Unanswered
+            | Self::Outage
+            | Self::Late(_)
+            | Self::Twice
+            | Self::Again
+            | Self::Stale(_, _) => None,
+        }
+    }
+}
+
 /// A fault at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {

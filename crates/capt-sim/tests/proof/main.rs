@@ -14,6 +14,8 @@ mod determinism;
 mod explored;
 mod faults;
 mod grammar;
+#[path = "../common/lasting.rs"]
+mod lasting;
 mod library;
 #[path = "../explore/model.rs"]
 mod model;

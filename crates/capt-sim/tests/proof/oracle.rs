@@ -6,35 +6,12 @@ use std::collections::BTreeMap;
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_sim::{api::Change, provider::Counts, scenario::play::Played};
 use capt_status::Span;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::lasting::{difference, lasting};
 
 /// Time to heal after a scenario.
 pub const AFTERWARDS: Span = Span::from_minutes(90);
-
-/// Names of fields that tell when and how, which a fault may change.
-const VOLATILE: [&str; 20] = [
-    "uid",
-    "resourceVersion",
-    "generation",
-    "observedGeneration",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "lastTransitionTime",
-    "lastAppliedTime",
-    "lastAttemptTime",
-    "nextAttemptTime",
-    // Since when, and whether one that has passed is still told after the clock went back.
-    "deadlines",
-    "progress",
-    "recovery",
-    "crossplane.io/reconcile-requested-at",
-    "lastAppliedRevision",
-    "lastFailedRevision",
-    "crossplane.io/external-create-pending",
-    "crossplane.io/external-create-succeeded",
-    "crossplane.io/external-create-failed",
-    "capt.cluster.x-k8s.io/owner-uid",
-];
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,24 +37,6 @@ pub fn end(played: &Played) -> End {
     End { objects, births, terraform: played.simulation.provider.states().clone() }
 }
 
-/// What of `value` does not depend on when things happened.
-fn lasting(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
-            let mut kept: serde_json::Map<String, Value> =
-                kept.map(|(name, field)| (name.clone(), lasting(field))).collect();
-            if let Some(Value::Array(conditions)) = kept.get_mut("conditions") {
-                conditions.sort_by_key(|condition| condition["type"].to_string());
-            }
-            kept.retain(|_, field| !field.is_null() && *field != json!({}));
-            Value::Object(kept)
-        }
-        Value::Array(items) => items.iter().map(lasting).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
-}
-
 /// A Workspace that nobody wants, with its Secret: made by a request that was on its way when its apply
 /// went. No rule of the passes can prevent it; its label says whose it was.
 fn is_orphan(played: &Played, key: &ObjectKey) -> bool {
@@ -89,10 +48,24 @@ fn is_orphan(played: &Played, key: &ObjectKey) -> bool {
     }
 }
 
+/// Whether a request that was on its way made a Workspace again that somebody had taken away: the same as if a
+/// person had restored it, and the end is another one.
+fn is_restored(found: &End, wanted: &End) -> bool {
+    found.objects.keys().any(|key| {
+        matches!(key.kind, Kind::Workspace(_))
+            && !wanted.objects.contains_key(key)
+            && wanted.births.contains_key(key)
+            && found.births.get(key) > wanted.births.get(key)
+    })
+}
+
 /// Differences that matter between the end of a run with faults and `wanted`; `late` if a write of an old
 /// leader arrived when everything was over.
 pub fn compare(played: &Played, wanted: &End, late: bool) -> Vec<String> {
     let found = end(played);
+    if late && is_restored(&found, wanted) {
+        return Vec::new();
+    }
     let mut wrong = Vec::new();
     for (key, object) in &wanted.objects {
         match found.objects.get(key) {
@@ -126,26 +99,6 @@ pub fn compare(played: &Played, wanted: &End, late: bool) -> Vec<String> {
         }
     }
     wrong
-}
-
-/// The first place where two values differ.
-pub fn difference(path: &str, wanted: &Value, found: &Value) -> String {
-    if let (Value::Object(wanted), Value::Object(found)) = (wanted, found) {
-        for name in wanted.keys().chain(found.keys()) {
-            let (wanted, found) = (wanted.get(name).unwrap_or(&Value::Null), found.get(name).unwrap_or(&Value::Null));
-            if wanted != found {
-                return difference(&format!("{path}/{name}"), wanted, found);
-            }
-        }
-    }
-    if let (Value::Array(wanted), Value::Array(found)) = (wanted, found)
-        && wanted.len() == found.len()
-        && let Some(index) = (0..wanted.len()).find(|index| wanted[*index] != found[*index])
-    {
-        return difference(&format!("{path}/{index}"), &wanted[index], &found[index]);
-    }
-    let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
-    format!("{path} is {} and not {}", short(found), short(wanted))
 }
 
 /// Nothing is written any more, whenever a pass is run (P2), and it came to rest at all (P1).

@@ -64,6 +64,10 @@ pub fn run(reference: &Reference, faults: &[At]) -> (Played, Vec<String>) {
     let hooks = Injecting { injector: Injector::new(faults), settings: settings(scenario) };
     let mut played = play::play(scenario, hooks);
     let late = faults.iter().any(|at| matches!(at.fault, Fault::Held(_)));
+    // What began under a clock that ran ahead is over that much later.
+    for ahead in faults.iter().filter_map(|at| at.fault.ahead()) {
+        played.simulation.run_for(ahead);
+    }
     let mut wrong = oracle::compare(&played, &reference.end, late);
     wrong.extend(played.violations.iter().map(ToString::to_string));
     wrong.extend(oracle::rests(&mut played));

@@ -414,7 +414,7 @@ fn otherwise(wanted: &oracle::End, found: &oracle::End) -> Vec<String> {
                 spec.remove("retainWorkspaceOnDelete");
             }
             if object[part] != other[part] {
-                let text = oracle::difference(&format!("/{part}"), &object[part], &other[part]);
+                let text = lasting::difference(&format!("/{part}"), &object[part], &other[part]);
                 wrong.push(format!("P21: {key} depends on its history: {text}"));
             }
         }
