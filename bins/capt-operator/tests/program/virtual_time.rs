@@ -10,7 +10,7 @@ use std::{
     convert::Infallible,
     fmt,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -28,6 +28,7 @@ use capt_reconcile::{
     pass::Features,
 };
 use capt_sim::{
+    apiserver::ApiServer,
     core, definitions,
     provider::{Counts, Provider},
     service::Service,
@@ -47,14 +48,17 @@ mod lasting;
 
 const BEGIN: Time = Time::from_unix(1_767_225_600);
 
-/// One run in so many where nobody asks for more; a prime, so that all kinds have their turn.
-const EACH: usize = 101;
+/// One run in so many where nobody asks for more: one or two of each kind.
+const EACH: usize = 211;
 
 /// How long the client of `run` waits for an answer (kube's default).
 const READ_TIMEOUT: Duration = Duration::from_secs(295);
 
 /// Longer than anything in a life takes, faults and their deadlines included.
 const PATIENCE: Duration = Duration::from_hours(4);
+
+/// An API server as every life begins with it.
+static SERVER: OnceLock<ApiServer> = OnceLock::new();
 
 thread_local! {
     /// When the world of this thread began, in the runtime's time.
@@ -305,7 +309,8 @@ fn live(fault: Option<(usize, Fault)>) -> (Vec<String>, Result<Life, String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         BEGAN.set(None);
-        let world = World::new(definitions::server(now()).unwrap(), now());
+        let server = SERVER.get_or_init(|| definitions::server(BEGIN).unwrap()).clone();
+        let world = World::new(server, now());
         let service = Service::new(world, Arc::new(now));
         let (provider, births) = (Arc::new(Mutex::new(Provider::default())), Arc::default());
         let wire = Arc::new(Wire { service: service.clone(), requests: Mutex::default(), fault, stop: Notify::new() });
@@ -411,7 +416,8 @@ fn the_real_kube_layer_survives_every_single_fault_at_every_request() {
     let each = match std::env::var("CAPT_FAULTS").as_deref() {
         Ok("all" | "pairs") => 1,
         Ok("") | Err(_) => EACH,
-        Ok(each) => each.parse().unwrap(),
+        // A life takes a hundred times as long as one without client and watches.
+        Ok(each) => 25 * each.parse::<usize>().unwrap(),
     };
     let played: Vec<_> = all.iter().step_by(each).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
