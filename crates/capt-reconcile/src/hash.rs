@@ -1,32 +1,27 @@
 //! Digests of JSON by content: independent of field order, the same in every release.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// The first `digits` hexadecimal digits (at most 64) of the SHA-256 of `value`.
 pub fn hex(value: &Value, digits: usize) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(4096);
     canonical(value, &mut text);
     of_text(&text, digits)
 }
 
 /// The first `digits` hexadecimal digits (at most 64) of the SHA-256 of `text`.
 pub fn of_text(text: &str, digits: usize) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(text.as_bytes()) {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex.truncate(digits);
-    hex
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
+    let bytes = Sha256::digest(text.as_bytes());
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).take(digits).collect()
 }
 
 /// JSON with sorted keys; serde_json sorts only as long as no crate asks it to keep the order.
 fn canonical(value: &Value, out: &mut String) {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
+        Value::String(text) => quoted(text, out),
+        Value::Null | Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
         Value::Array(items) => {
             out.push('[');
             for item in items {
@@ -36,17 +31,28 @@ fn canonical(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Object(fields) => {
-            let mut names: Vec<&String> = fields.keys().collect();
-            names.sort();
+            let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
             out.push('{');
-            for name in names {
-                out.push_str(&Value::String(name.clone()).to_string());
+            for (name, field) in sorted {
+                quoted(name, out);
                 out.push(':');
-                canonical(&fields[name], out);
+                canonical(field, out);
                 out.push(',');
             }
             out.push('}');
         }
+    }
+}
+
+/// A string as JSON has it; most need no escape and no copy.
+fn quoted(text: &str, out: &mut String) {
+    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        out.push_str(&Value::from(text).to_string());
+    } else {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
     }
 }
 
@@ -68,5 +74,14 @@ mod tests {
     #[test]
     fn the_digest_is_the_known_one() {
         assert_eq!(of_text("abc", 12), "ba7816bf8f01");
+        assert_eq!(of_text("", 64), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+
+    /// Objects carry digests of earlier releases.
+    #[test]
+    fn the_canonical_form_never_changes() {
+        let mut text = String::new();
+        canonical(&json!({"b": [null, true, 1.5, -2], "a\n": "q\"u\\o\u{1}t\u{7f}é", "": {}}), &mut text);
+        assert_eq!(text, "{\"\":{},\"a\\n\":\"q\\\"u\\\\o\\u0001t\u{7f}é\",\"b\":[null,true,1.5,-2,],}");
     }
 }

@@ -16,7 +16,7 @@ use capt_api::{
 };
 use capt_status::{
     Time,
-    failure::{Failure, Stage, classify},
+    failure::{Failure, Stage},
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
 };
@@ -24,8 +24,6 @@ use serde_json::Value;
 
 use crate::object::{Kind, ObjectKey};
 
-/// Reason of Synced where the provider tells an error.
-const RECONCILE_ERROR: &str = "ReconcileError";
 /// Reason of Synced where the provider leaves the Workspace alone.
 const RECONCILE_PAUSED: &str = "ReconcilePaused";
 
@@ -57,10 +55,12 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     if is_paused(workspace) {
         return Progress::Paused;
     }
+    if let Some(failure) = &workspace.failure {
+        return Progress::Failing(failure.clone());
+    }
     let Some(synced) = &workspace.synced else { return Progress::InProgress };
     let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
     match (synced.status.as_str(), synced.reason.as_str()) {
-        ("False", RECONCILE_ERROR) => Progress::Failing(classify(&synced.message)),
         // Just unpaused: what was ready before is ready still.
         ("True", _) | ("False", RECONCILE_PAUSED) if is_current && serves(workspace) => Progress::Ready,
         ("True", _) if is_current && workspace.ready.is_none() && is_observe_only(workspace) => Progress::ObserveOnly,
@@ -127,14 +127,10 @@ pub fn cause(workspace: &str, failure: &Failure) -> Cause {
 /// Why a Workspace that is being deleted does not go, where the provider says so. What an apply reported
 /// before the deletion is no reason.
 pub fn destroy_failure(workspace: &WorkspaceView) -> Option<Failure> {
-    let synced = workspace.synced.as_ref().filter(|synced| synced.is_false() && synced.reason == RECONCILE_ERROR)?;
-    if !workspace.meta.deleting {
-        return None;
-    }
-    let failure = classify(&synced.message);
+    let failure = workspace.failure.as_ref().filter(|_| workspace.meta.deleting)?;
     match failure.stage {
         Some(Stage::Create | Stage::Update) => None,
-        Some(Stage::Connect | Stage::Observe | Stage::Delete) | None => Some(failure),
+        Some(Stage::Connect | Stage::Observe | Stage::Delete) | None => Some(failure.clone()),
     }
 }
 
@@ -254,6 +250,7 @@ pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Option<Vec<Strin
 #[cfg(test)]
 mod tests {
     use capt_api::foreign::WorkspaceApi;
+    use capt_status::failure::classify;
     use serde_json::json;
 
     use super::*;

@@ -6,10 +6,10 @@ use capt_api::{
 };
 use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
-    ownership,
+    outputs, ownership,
     world::{View, World},
 };
-use capt_status::{Phase, State, failure::classify};
+use capt_status::{Phase, State};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
@@ -125,9 +125,10 @@ fn health(workspace: &WorkspaceView) -> (&'static str, &'static str) {
     let is = |condition: &Option<ForeignCondition>, status: &str| {
         condition.as_ref().is_some_and(|condition| condition.status == status)
     };
-    if is(&workspace.synced, "False") {
-        let message = workspace.synced.as_ref().map(|condition| condition.message.as_str()).unwrap_or_default();
-        ("failing", classify(message).class.as_str())
+    if let Some(failure) = &workspace.failure {
+        ("failing", failure.class.as_str())
+    } else if outputs::is_paused(workspace) {
+        ("paused", "")
     } else if is(&workspace.synced, "True") && is(&workspace.ready, "True") {
         ("ready", "")
     } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capt_status::failure::{Failure, classify};
 use serde_json::Value;
 
 use super::meta::{ForeignCondition, ViewMeta, condition};
@@ -67,6 +68,8 @@ pub struct WorkspaceView {
     pub spec: Value,
     /// Whether the provider accepted the spec; errors are told here.
     pub synced: Option<ForeignCondition>,
+    /// What the error in `synced` means, where it tells one; classified once, when it comes in.
+    pub failure: Option<Failure>,
     /// Whether Terraform has nothing to do.
     pub ready: Option<ForeignCondition>,
     /// Outputs that are not sensitive. They count only with `synced` of the current generation.
@@ -76,15 +79,23 @@ pub struct WorkspaceView {
 }
 
 impl WorkspaceView {
+    /// Reason of `Synced` where the provider tells an error.
+    const RECONCILE_ERROR: &str = "ReconcileError";
+
     /// What `object` says; never fails.
     pub fn parse(api: WorkspaceApi, object: &Value) -> Self {
         let status = &object["status"];
+        let synced = condition(&status["conditions"], "Synced");
         let at_provider = Some(&status["atProvider"]).filter(|value| value.is_object());
         Self {
             api,
             meta: ViewMeta::parse(object),
             spec: object["spec"].clone(),
-            synced: condition(&status["conditions"], "Synced"),
+            failure: synced
+                .as_ref()
+                .filter(|synced| synced.is_false() && synced.reason == Self::RECONCILE_ERROR)
+                .map(|synced| classify(&synced.message)),
+            synced,
             ready: condition(&status["conditions"], "Ready"),
             outputs: at_provider
                 .and_then(|value| value["outputs"].as_object())
