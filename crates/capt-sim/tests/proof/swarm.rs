@@ -26,7 +26,7 @@ use capt_sim::scenario::{
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use crate::{grammar::Grammar, library, oracle};
+use crate::{grammar::Grammar, lasting, library, oracle};
 
 /// How many lives where nobody asks for more.
 const LIVES: u64 = 150;
