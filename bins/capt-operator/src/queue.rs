@@ -26,6 +26,8 @@ pub enum Verdict {
         /// When to look again, if no event comes first.
         next: Option<Duration>,
     },
+    /// What was planned is written later, since too much was written already.
+    Slowed,
     /// The view was stale: the event that corrects it is under way.
     Stale,
     /// Something else is in the way, or the API server refused or did not answer.
@@ -78,6 +80,8 @@ pub struct Start {
     pub due: Instant,
     /// Why.
     pub trigger: Trigger,
+    /// So much was written in a row that until then a pass may write only what tells a transition.
+    pub slowed_until: Option<Instant>,
 }
 
 /// First wait after a stale view; its cure is an event that is milliseconds away.
@@ -91,6 +95,8 @@ const FAILED_MAX: Duration = Duration::from_mins(5);
 /// Passes in a row that may write. More than a life of an object needs between two passes that find
 /// nothing to do; a pass that never comes to rest is slowed down instead of writing at full speed.
 const WRITES_IN_A_ROW: u32 = 16;
+/// Time between two passes over an object that is slowed down: no transition is told later than that.
+const SLOWED_PACE: Duration = Duration::from_secs(1);
 
 /// What is remembered of an object between its passes.
 #[derive(Debug, Default)]
@@ -101,6 +107,8 @@ struct Record {
     writes: u32,
     /// Not to be started before, whatever happens.
     floor: Option<Instant>,
+    /// Nothing but transitions is to be written before.
+    slowed_until: Option<Instant>,
     /// When the next pass is due, and why.
     due: Option<(Instant, Trigger)>,
     /// A pass is under way.
@@ -177,7 +185,8 @@ impl Queue {
         let record = self.records.entry(object.clone()).or_default();
         let trigger = record.due.take().map_or(Trigger::Time, |(_, trigger)| trigger);
         record.running = true;
-        Some(Start { object, due, trigger })
+        let slowed_until = record.slowed_until.filter(|until| *until > now);
+        Some(Start { object, due, trigger, slowed_until })
     }
 
     /// How many passes are due or have a time at which they are.
@@ -208,6 +217,9 @@ impl Queue {
         let (wait, failures, writes) = match verdict {
             Verdict::Settled { next } => (next, 0, 0),
             Verdict::Wrote { next } => (next, 0, record.writes.saturating_add(1)),
+            Verdict::Slowed => {
+                (record.slowed_until.map(|until| until.saturating_duration_since(now)), 0, record.writes)
+            }
             Verdict::Stale => (
                 Some(backoff(STALE_BASE, STALE_MAX, record.failures)),
                 record.failures.saturating_add(1),
@@ -221,9 +233,15 @@ impl Queue {
         };
         record.failures = failures;
         record.writes = writes;
-        record.floor = writes
-            .checked_sub(WRITES_IN_A_ROW)
-            .and_then(|excess| now.checked_add(backoff(FAILED_BASE, FAILED_MAX, excess)));
+        match writes.checked_sub(WRITES_IN_A_ROW) {
+            None => (record.floor, record.slowed_until) = (None, None),
+            Some(excess) => {
+                record.floor = now.checked_add(SLOWED_PACE);
+                if matches!(verdict, Verdict::Wrote { .. }) {
+                    record.slowed_until = now.checked_add(backoff(FAILED_BASE, FAILED_MAX, excess));
+                }
+            }
+        }
         let woken = record.due.take();
         let at = wait.and_then(|wait| now.checked_add(wait)).map(|at| (at, Trigger::Time));
         match woken.into_iter().chain(at).min_by_key(|(at, _)| *at) {
@@ -358,6 +376,35 @@ mod tests {
         queue.finish(key("a"), SETTLED, now + seconds(1));
         queue.wake(key("a"), EVENT, now + seconds(1));
         assert_eq!(started(&mut queue, now + seconds(1)), Some(key("a")), "rest ends it");
+    }
+
+    #[test]
+    fn what_is_slowed_down_is_looked_at_each_second_and_writes_later_and_later() {
+        let (mut queue, mut now) = (Queue::new(8), Instant::now());
+        let mut slowed = Vec::new();
+        for _ in 0..WRITES_IN_A_ROW + 5 {
+            queue.wake(key("a"), EVENT, now);
+            // Passes that only look, until it may write again.
+            loop {
+                now = queue.next_due().unwrap().max(now);
+                let Start { object, due: _, trigger: _, slowed_until } = queue.start(now).unwrap();
+                queue.wake(key("a"), EVENT, now);
+                let Some(until) = slowed_until else {
+                    queue.finish(object, Verdict::Wrote { next: None }, now);
+                    break;
+                };
+                slowed.push((until - now).as_secs());
+                assert_eq!(queue.finish(object, Verdict::Slowed, now), Some(until - now), "a last look at its end");
+                assert!(queue.next_due().unwrap() - now <= seconds(1), "a transition waits no longer");
+            }
+        }
+        assert_eq!(slowed[..5], [1, 3, 2, 1, 7], "2, 4 and 8 seconds, each second a look");
+        queue.wake(key("a"), EVENT, now);
+        now += seconds(1);
+        assert_eq!(started(&mut queue, now), Some(key("a")));
+        queue.finish(key("a"), SETTLED, now);
+        queue.wake(key("a"), EVENT, now);
+        assert_eq!(queue.start(now).unwrap().slowed_until, None, "rest ends it");
     }
 
     #[test]

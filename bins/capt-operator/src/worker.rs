@@ -63,7 +63,7 @@ pub struct Worker {
 impl Worker {
     /// One pass. Everything that is logged meanwhile says over which object, in which version, and why.
     pub async fn pass(self, start: Start) -> Verdict {
-        let Start { object, due: _, trigger } = start;
+        let Start { object, due: _, trigger, slowed_until } = start;
         let (kind, begin) = (object.kind, Instant::now());
         let (uid, version) = self.cache.identity(&object);
         // Of the highest level, so that what is logged says whom it is about whatever the log level is.
@@ -76,12 +76,13 @@ impl Worker {
             resource_version = version,
             %trigger,
         );
-        let (outcome, verdict) = self.reconcile(object).instrument(span).await;
+        let (outcome, verdict) = self.reconcile(object, slowed_until.is_some()).instrument(span).await;
         self.metrics.pass(kind, outcome, begin.elapsed());
         verdict
     }
 
-    async fn reconcile(&self, object: ObjectKey) -> (PassOutcome, Verdict) {
+    /// One pass; `slowed` if it may write nothing but a transition.
+    async fn reconcile(&self, object: ObjectKey, slowed: bool) -> (PassOutcome, Verdict) {
         let now = (self.clock)();
         let (observation, unwatched) = match self.cache.observe(&object) {
             Look::InScope { observation, unwatched } => (observation, unwatched),
@@ -107,6 +108,11 @@ impl Worker {
             self.note_state(&plan);
             self.publish(&plan).await;
             return (PassOutcome::Settled, Verdict::Settled { next });
+        }
+        // A transition is told by an event.
+        if slowed && plan.events.is_empty() {
+            tracing::debug!(%object, note = plan.note, "never comes to rest; the write is held back");
+            return (PassOutcome::Slowed, Verdict::Slowed);
         }
         match self.execute(&plan).await {
             Outcome::Applied => {
@@ -260,7 +266,7 @@ mod tests {
             self.requests.lock().unwrap().push((line, body.clone()));
             let code = self.code.load(Ordering::Relaxed);
             if code == 200 {
-                let status = body["status"].take();
+                let status = body.get_mut("status").map(Value::take).unwrap_or_default();
                 body = stored();
                 body["status"] = status;
                 body["metadata"]["resourceVersion"] = json!("9");
@@ -290,7 +296,8 @@ mod tests {
     }
 
     fn start() -> Start {
-        Start { object: key(), due: tokio::time::Instant::now(), trigger: Trigger::Event(Kind::CaptCluster) }
+        let due = tokio::time::Instant::now();
+        Start { object: key(), due, trigger: Trigger::Event(Kind::CaptCluster), slowed_until: None }
     }
 
     fn worker(code: u16) -> (Worker, Arc<Server>) {
@@ -339,6 +346,28 @@ mod tests {
             assert_eq!(worker.pass(start()).await, verdict, "{code}");
             assert_eq!(server.requests().len(), 1, "a write is sent once");
         }
+    }
+
+    #[tokio::test]
+    async fn while_it_is_slowed_down_only_a_transition_is_written() {
+        let slowed = || Start { slowed_until: Some(tokio::time::Instant::now() + Duration::from_mins(1)), ..start() };
+        let (held, server) = worker(200);
+        assert_eq!(held.pass(slowed()).await, Verdict::Slowed);
+        assert!(server.requests().is_empty(), "that it waits for its Cluster can be told later");
+        let (told, server) = worker(200);
+        let mut failed = stored();
+        failed["metadata"]["resourceVersion"] = json!("6");
+        failed["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "demo", "uid": "c"}]);
+        failed["spec"] = json!({"region": "eu-west-1"});
+        told.cache.applied(keep::from_value(Kind::CaptCluster, failed));
+        let cluster = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": "demo", "namespace": "ns", "uid": "c", "resourceVersion": "7"}, "spec": {}});
+        told.cache.applied(keep::from_value(Kind::Cluster, cluster));
+        assert!(matches!(told.pass(slowed()).await, Verdict::Wrote { .. }));
+        let requests = server.requests();
+        let states: Vec<&Value> = requests.iter().filter_map(|(_, body)| body.pointer("/status/state")).collect();
+        assert_eq!(states, [&json!("Failed")], "{requests:#?}");
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! Digests of JSON by content: independent of field order, the same in every release.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -45,22 +47,47 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// A string as JSON has it; most need no escape and no copy.
+/// A string as JSON has it, copied in one piece from escape to escape.
 fn quoted(text: &str, out: &mut String) {
-    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        out.push_str(&Value::from(text).to_string());
-    } else {
-        out.push('"');
-        out.push_str(text);
-        out.push('"');
+    out.push('"');
+    let mut copied = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape: Cow<'_, str> = match byte {
+            b'"' => r#"\""#.into(),
+            b'\\' => r"\\".into(),
+            b'\n' => r"\n".into(),
+            b'\r' => r"\r".into(),
+            b'\t' => r"\t".into(),
+            0x08 => r"\b".into(),
+            0x0c => r"\f".into(),
+            0..0x20 => format!(r"\u{byte:04x}").into(),
+            _ => continue,
+        };
+        out.push_str(&text[copied..at]);
+        out.push_str(&escape);
+        copied = at + 1;
     }
+    out.push_str(&text[copied..]);
+    out.push('"');
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_string_is_quoted_as_serde_json_does(text in any::<String>(), low in "[\\x00-\\x7f]*") {
+            for text in [text, low] {
+                let mut quoted_text = String::new();
+                quoted(&text, &mut quoted_text);
+                prop_assert_eq!(quoted_text, Value::from(text).to_string());
+            }
+        }
+    }
 
     #[test]
     fn content_decides_and_nothing_else() {

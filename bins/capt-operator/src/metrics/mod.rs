@@ -41,6 +41,8 @@ pub enum PassOutcome {
     Settled,
     /// Everything planned was written.
     Wrote,
+    /// What was planned is held back, since too much was written in a row.
+    Slowed,
     /// The view was stale.
     Stale,
     /// Something else is in the way.
@@ -62,6 +64,7 @@ impl PassOutcome {
         match self {
             Self::Settled => "settled",
             Self::Wrote => "wrote",
+            Self::Slowed => "slowed",
             Self::Stale => "stale",
             Self::Blocked => "blocked",
             Self::Rejected => "rejected",

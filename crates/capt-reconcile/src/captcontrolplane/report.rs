@@ -124,33 +124,30 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
     workspace.state = Some(state);
     template.ready = found.workspace == Workspace::Ready;
     workspace.ready = found.workspace == Workspace::Ready;
-    match (&found.ready, found.workspace) {
-        (Some(ready), _) => {
-            // Outputs count only now: those of a failed apply are of things that may be gone.
-            template.outputs = outputs::as_variables(&ready.outputs);
-            details::update(&mut wanted.eks, &template.outputs);
-            bounds::outputs(&mut template.outputs);
-            if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
-                template.last_applied_revision = Some(revision);
-            }
-            template.last_failed_revision = None;
-            template.last_failure_message = None;
-            if let Some(at_provider) = ready.at_provider.as_ref().filter(|value| value["outputs"].is_object()) {
-                let (at_provider, truncated) = bounds::at_provider(at_provider);
-                workspace.at_provider = Some(at_provider);
-                workspace.truncated_outputs = truncated;
-            }
+    if let Some(ready) = &found.ready {
+        // Outputs count only now: those of a failed apply are of things that may be gone.
+        template.outputs = outputs::as_variables(&ready.outputs);
+        details::update(&mut wanted.eks, &template.outputs);
+        bounds::outputs(&mut template.outputs);
+        if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
+            template.last_applied_revision = Some(revision);
         }
-        (None, Workspace::Queued | Workspace::Applying | Workspace::Ready | Workspace::Failing(_)) => {
-            let failure = match found.workspace {
-                Workspace::Failing(_) => Some(found.workspace_cause.clone()),
-                // It fails all the same while something else is missing.
-                Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.eks.failure_cause(),
-            };
-            if let Some(failure) = failure {
-                template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-                template.last_failure_message = Some(truncate(&failure.message, MAX_MESSAGE));
-            }
+        template.last_failed_revision = None;
+        template.last_failure_message = None;
+        if let Some(at_provider) = ready.at_provider.as_ref().filter(|value| value["outputs"].is_object()) {
+            let (at_provider, truncated) = bounds::at_provider(at_provider);
+            workspace.at_provider = Some(at_provider);
+            workspace.truncated_outputs = truncated;
+        }
+    } else {
+        let failure = match found.workspace {
+            Workspace::Failing(_) => Some(found.workspace_cause.clone()),
+            // It fails all the same while something else is missing.
+            Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.eks.failure_cause(),
+        };
+        if let Some(failure) = failure {
+            template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
+            template.last_failure_message = Some(truncate(&failure.message, MAX_MESSAGE));
         }
     }
 }

@@ -157,24 +157,29 @@ impl Graph {
         let is_ready = |maker: &Maker| if maker.key == *root { ready } else { maker.ready };
         let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(is_ready);
         let mut graph = Dependencies::default();
-        let mut order = vec![root];
+        // Each with its name on the wire, which is made once.
+        let mut order = vec![(root, root.to_string())];
         let mut at = 0;
-        while let Some(key) = order.get(at).copied() {
+        while let Some((key, name)) = order.get(at) {
+            let (key, at_end) = (*key, order.len());
             at += 1;
             let Some(node) = self.nodes.get(key) else { continue };
             let word = if key == root { state.as_str() } else { standing_after(key, node, is_ready, actions).as_str() };
-            if !graph.add(&key.to_string(), wire_node(key, word)) {
+            if !graph.add(name, wire_node(key, word)) {
                 break;
             }
             for target in self.targets(key) {
-                if self.nodes.get(target).is_some_and(is_shown) && !order.contains(&target) {
-                    order.push(target);
+                let is_known = order[..at_end].iter().any(|(known, _)| *known == target);
+                if !is_known && self.nodes.get(target).is_some_and(is_shown) {
+                    order.push((target, target.to_string()));
                 }
             }
         }
-        for key in order {
+        for (key, name) in &order {
             for target in self.targets(key) {
-                graph.connect(&key.to_string(), &target.to_string());
+                if let Some((_, target)) = order.iter().find(|(known, _)| *known == target) {
+                    graph.connect(name, target);
+                }
             }
         }
         graph

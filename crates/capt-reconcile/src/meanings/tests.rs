@@ -13,7 +13,7 @@ use crate::object::Kind;
 
 #[rustfmt::skip]
 /// Words of the code that stand for something else than a reason.
-const OTHER: [&str; 37] = [
+const OTHER: [&str; 36] = [
     // Conditions.
     "Ready", "Available", "Healthy", "Reconciling", "Stalled", "Paused", "Deleting", "InfrastructureReady",
     "ControlPlaneReady", "ControlPlaneAvailable", "ControlPlaneInitialized", "WorkersAvailable",
@@ -21,7 +21,7 @@ const OTHER: [&str; 37] = [
     // States, phases and results.
     "Pending", "Provisioning", "Failed", "Succeeded", "TimedOut", "Unknown", "Present", "Missing",
     // Of Crossplane, its provider and Kubernetes.
-    "ReconcileError", "ReconcilePaused", "ClusterProviderConfig", "Orphan", "Always", "Observe", "Delete",
+    "ReconcilePaused", "ClusterProviderConfig", "Orphan", "Always", "Observe", "Delete",
     "LateInitialize", "Normal", "Warning", "Plan", "Create", "Update", "Apply",
 ];
 
