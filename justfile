@@ -32,7 +32,7 @@ explore:
 
 # Scenarios with single faults, each fourth of all, and 2,000 lives by chance; `just faults all` plays every fault
 faults part="4":
-    CAPT_FAULTS={{ part }} CAPT_SWARM=2000 cargo test --workspace --test proof -- --nocapture schedules swarm
+    CAPT_FAULTS={{ part }} CAPT_SWARM=2000 cargo test --workspace --test proof --test program -- --nocapture schedules swarm virtual_time
 
 # The explorer with one more held pass or lagging watch in each world (tens of millions, an hour and 8 GiB), two crashes at a time, a million lives
 verify:

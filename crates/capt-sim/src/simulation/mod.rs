@@ -353,7 +353,9 @@ impl Simulation {
                 Delivery::Now => {}
                 Delivery::Twice => take_over(&mut self.world, &mut self.parsed, &self.readers, change, &mut due),
                 Delivery::Late(span) => {
-                    self.late.push((now.plus(span), change.clone()));
+                    // A watch keeps its order: never before what is late of the same object already.
+                    let earlier = self.late.iter().filter(|(_, late)| late.key == change.key).map(|(at, _)| *at).max();
+                    self.late.push((earlier.unwrap_or_default().max(now.plus(span)), change.clone()));
                     continue;
                 }
             }

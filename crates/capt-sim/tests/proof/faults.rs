@@ -7,7 +7,7 @@ use std::{cell::RefCell, fmt, rc::Rc, str::FromStr};
 
 use capt_reconcile::{
     executor::{Refusal, Request, Response},
-    object::{Object, ObjectKey},
+    object::{Kind, Object, ObjectKey},
     plan::Plan,
     world::World,
 };
@@ -37,6 +37,8 @@ pub enum Fault {
     Outage,
     /// A change is delivered so many seconds late, or with the next one of its object.
     Late(i64),
+    /// From this change on the watch of its kind says nothing for so many seconds.
+    Deaf(i64),
     /// A change is delivered twice.
     Twice,
     /// A pass is run twice.
@@ -61,6 +63,7 @@ impl Fault {
             | Self::Unanswered
             | Self::Outage
             | Self::Late(_)
+            | Self::Deaf(_)
             | Self::Twice
             | Self::Again
             | Self::Stale(_, _) => None,
@@ -89,6 +92,7 @@ impl fmt::Display for At {
             Fault::Unanswered => write!(f, "unanswered/{point}"),
             Fault::Outage => write!(f, "outage/{point}"),
             Fault::Late(seconds) => write!(f, "late-{seconds}/{point}"),
+            Fault::Deaf(seconds) => write!(f, "deaf-{seconds}/{point}"),
             Fault::Twice => write!(f, "twice/{point}"),
             Fault::Again => write!(f, "again/{point}"),
             Fault::Clock(seconds) => write!(f, "clock{seconds:+}/{point}"),
@@ -121,6 +125,7 @@ impl FromStr for At {
                     match name.split('-').collect::<Vec<_>>()[..] {
                         ["held", seconds] => Fault::Held(number(seconds)?),
                         ["late", seconds] => Fault::Late(number(seconds)?),
+                        ["deaf", seconds] => Fault::Deaf(number(seconds)?),
                         ["refused", code] => Fault::Refused(code.parse().map_err(|_| error())?, 0),
                         ["refused", code, "exists"] => Fault::Refused(code.parse().map_err(|_| error())?, 1),
                         ["stale", read, lag] => Fault::Stale(count(read)?, count(lag)?),
@@ -171,6 +176,7 @@ pub struct Injector {
     writes: usize,
     changes: usize,
     away_until: Option<Time>,
+    deaf: Option<(Kind, Time)>,
 }
 
 impl Injector {
@@ -312,6 +318,14 @@ impl Hooks for Injecting {
             look.borrow_mut().change(number, change);
         }
         if let Some(until) = injector.away_until.filter(|until| now < *until) {
+            return Delivery::Late(until.since(now));
+        }
+        let begins = injector.here(number).find_map(|fault| match fault {
+            Fault::Deaf(seconds) => Some((change.key.kind, now.plus(Span::from_seconds(seconds)))),
+            _ => None,
+        });
+        injector.deaf = begins.or(injector.deaf);
+        if let Some((_, until)) = injector.deaf.filter(|(kind, until)| *kind == change.key.kind && now < *until) {
             return Delivery::Late(until.since(now));
         }
         let delivery = injector.here(number).find_map(|fault| match fault {

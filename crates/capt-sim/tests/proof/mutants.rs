@@ -405,6 +405,11 @@ pub const ALL: &[Mutant] = &[
         }
         Request::Create { .. } | Request::Delete { .. } | Request::Get { .. } | Request::List { .. } => {}
     }),
+    plan("L1", "a finalizer goes when its children are not seen, without a look at what is there", |_, plan, _| {
+        for action in &mut plan.actions {
+            action.unless.clear();
+        }
+    }),
     plan("L2", "a Workspace does not say whose it is", |_, plan, _| {
         created(plan, is_workspace, |body| {
             if let Some(labels) = body["metadata"]["labels"].as_object_mut() {

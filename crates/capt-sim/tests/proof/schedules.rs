@@ -205,6 +205,7 @@ fn an_id_is_read_as_it_is_printed() {
         "clock+1/4",
         "stale-2-3/70",
         "late-20/5",
+        "deaf-600/5",
     ] {
         assert_eq!(text.parse::<At>().unwrap().to_string(), text);
     }

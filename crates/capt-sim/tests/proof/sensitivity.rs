@@ -135,7 +135,28 @@ fn look(mutant: &'static Mutant, references: &[Reference], explored: Option<&(&'
             }
         }
     }
+    for reference in references.iter().filter(|reference| reference.scenario.name == "delete-while-creating") {
+        for faults in unseen_creations(reference) {
+            let (played, wrong) = wrong_with(reference, mutant, &faults, false);
+            if !wrong.is_empty() {
+                let place = format!("{}/unanswered+deaf", reference.scenario.name);
+                return seen("pairs of faults", place, &played, &wrong);
+            }
+        }
+    }
     None
+}
+
+/// Pairs of faults by which something is made and CAPT hears of it neither by the answer nor, for a while, by a watch.
+fn unseen_creations(reference: &Reference) -> Vec<[At; 2]> {
+    let all = points::all(&reference.scenario).faults;
+    let creations = all.iter().filter(|at| matches!(at.fault, Fault::Refused(409, 1)));
+    let deaf: Vec<At> = all.iter().filter(|at| matches!(at.fault, Fault::Deaf(_))).copied().collect();
+    let pair = |creation: &At| {
+        let unanswered = At { fault: Fault::Unanswered, point: creation.point };
+        deaf.iter().map(move |deaf| [unanswered, *deaf]).collect::<Vec<_>>()
+    };
+    creations.flat_map(pair).collect()
 }
 
 /// A defect, who sees it first, and in which world the explorer sees it.
@@ -211,6 +232,11 @@ fn a_defect_is_not_seen_where_there_is_none() {
     for reference in library::for_faults().iter().map(Reference::of) {
         let (_, wrong) = wrong_with(&reference, harmless, &[], true);
         assert!(wrong.is_empty(), "{}: {wrong:?}", reference.scenario.name);
+    }
+    let reference = Reference::of(&library::scenario("delete-while-creating"));
+    for faults in unseen_creations(&reference) {
+        let (_, wrong) = wrong_with(&reference, harmless, &faults, false);
+        assert!(wrong.is_empty(), "{}+{}: {wrong:?}", faults[0], faults[1]);
     }
     assert_eq!(explored::seen_in(harmless), None);
 }

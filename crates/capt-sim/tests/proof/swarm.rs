@@ -18,6 +18,7 @@ use std::{
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::object::{Kind, ObjectKey};
+use capt_reconcile::render::compare;
 use capt_sim::scenario::{
     Behaviour, Chances, Deed, Event, Process, Scenario,
     chances::{Dice, Random},
@@ -413,7 +414,11 @@ fn otherwise(wanted: &oracle::End, found: &oracle::End) -> Vec<String> {
                 // A retention that nobody asks for any more stays: better kept than destroyed.
                 spec.remove("retainWorkspaceOnDelete");
             }
-            if object[part] != other[part] {
+            // A Workspace may say by a default what it said by nothing.
+            let means_the_same = matches!(key.kind, Kind::Workspace(_))
+                && compare::difference(&object[part], &other[part]).is_none()
+                && compare::difference(&other[part], &object[part]).is_none();
+            if object[part] != other[part] && !means_the_same {
                 let text = lasting::difference(&format!("/{part}"), &object[part], &other[part]);
                 wrong.push(format!("P21: {key} depends on its history: {text}"));
             }
