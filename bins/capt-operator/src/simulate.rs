@@ -95,7 +95,8 @@ pub fn command(args: &SimulateArgs, io: &mut Io<'_>) -> Result<u8, Error> {
     Ok(if as_expected { OK } else { UNEXPECTED })
 }
 
-fn load(path: &PathBuf) -> Result<Scenario, Error> {
+/// Reads a scenario and the files that it names.
+pub(crate) fn load(path: &PathBuf) -> Result<Scenario, Error> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|source| Unreadable { name: name.clone(), source })?;
     // Files are named as seen from the scenario.

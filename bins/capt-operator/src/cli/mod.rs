@@ -116,6 +116,9 @@ pub struct SandboxArgs {
     /// Play a cluster's whole life, tell it, and end.
     #[arg(long)]
     pub demo: bool,
+    /// Begin with the objects of a scenario and let happen what it says, in its time; see `simulate`.
+    #[arg(long, value_name = "FILE", conflicts_with = "demo")]
+    pub scenario: Option<PathBuf>,
     /// Where to write the kubeconfig [default: a file in the directory for temporary files].
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -38,7 +38,7 @@ pub(super) async fn play(service: &Service, speed: u32, out: &mut dyn Write) -> 
         out,
         "$ kubectl apply -f examples/vpc-template.yaml -f examples/eks-template.yaml -f examples/cluster.yaml\n"
     )?;
-    files::install(service, files::CLUSTER).await.map_err(Error::Example)?;
+    files::install(service, files::CLUSTER).await.map_err(Error::Refused)?;
     let mut show = Show { service, out, began, last: Row::default(), end };
     show.heading()?;
     show.until("the cluster is not Ready", |row| row.is_ready).await?;

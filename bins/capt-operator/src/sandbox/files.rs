@@ -22,7 +22,8 @@ pub(super) async fn install(service: &Service, texts: &[&str]) -> Result<(), Str
     Ok(())
 }
 
-async fn apply(service: &Service, document: &Value) -> Result<(), String> {
+/// Applies one document.
+pub(super) async fn apply(service: &Service, document: &Value) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text(&document["apiVersion"]), text(&document["kind"]));
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));

@@ -13,20 +13,24 @@ mod clock;
 mod demo;
 mod files;
 mod listener;
+mod scenario;
 
 use std::{
     io::{self, Write},
     net::SocketAddr,
     path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::pass::Features;
 use capt_sim::{
     core, definitions,
     provider::{Provider, faults},
+    scenario::{Behaviour, terraform},
     service::Service,
-    terraform, world,
+    world,
 };
 use capt_status::machine::Timeouts;
 use kube::Client;
@@ -45,6 +49,7 @@ use crate::{
     logging,
     run::{self, Options, Watching},
     scope::Scope,
+    simulate,
 };
 
 /// How often the models look whether a run of Terraform is over.
@@ -59,9 +64,15 @@ pub enum Error {
     /// The modelled world cannot be set up.
     #[error(transparent)]
     World(#[from] definitions::Error),
-    /// An example that this program carries is refused.
-    #[error("an example is refused: {0}")]
-    Example(String),
+    /// An example that this program carries, or an object of the scenario, is refused.
+    #[error("the API server of the sandbox refuses {0}")]
+    Refused(String),
+    /// The scenario cannot be read.
+    #[error(transparent)]
+    Scenario(#[from] simulate::Error),
+    /// The scenario needs what a sandbox has not.
+    #[error("{0}; play it with `simulate`")]
+    Unplayable(String),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {source}; choose another one with --listen")]
     Listen {
@@ -97,7 +108,11 @@ pub fn command(args: &SandboxArgs, io: &mut Io<'_>) -> Result<(), Error> {
 }
 
 async fn sandbox(args: &SandboxArgs, out: &mut dyn Write) -> Result<(), Error> {
-    let world = World::start(args).await?;
+    let scenario = args.scenario.as_ref().map(simulate::load).transpose()?;
+    if let Some(scenario) = &scenario {
+        scenario::check(scenario)?;
+    }
+    let mut world = World::start(args, scenario.as_ref()).await?;
     let address = world.address;
     if args.demo {
         return demo::play(&world.service, args.speed.get(), out).await;
@@ -118,19 +133,34 @@ async fn sandbox(args: &SandboxArgs, out: &mut dyn Write) -> Result<(), Error> {
         writeln!(out, "Others can reach {address} and do in it what they like: it asks nobody who he is.")?;
     }
     writeln!(out, "\n    export KUBECONFIG={}\n", path.display())?;
-    writeln!(out, "The templates of examples/ are there. Next:\n")?;
-    writeln!(out, "    kubectl apply -f examples/cluster.yaml && kubectl get captcontrolplane -w")?;
-    writeln!(out, "    kubectl annotate workspace demo-vpc {}='Error: VpcLimitExceeded'\n", faults::FAIL)?;
+    match &scenario {
+        None => {
+            writeln!(out, "The templates of examples/ are there. Next:\n")?;
+            writeln!(out, "    kubectl apply -f examples/cluster.yaml && kubectl get captcontrolplane -w")?;
+            writeln!(out, "    kubectl annotate workspace demo-vpc {}='Error: VpcLimitExceeded'\n", faults::FAIL)?;
+        }
+        Some(scenario) => {
+            writeln!(out, "Scenario {}: {}\n", scenario.name, scenario.description)?;
+            writeln!(out, "    kubectl get clusters,captclusters,captcontrolplanes -w\n")?;
+        }
+    }
     writeln!(out, "Ctrl-C ends it.")?;
     out.flush()?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::System)?;
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
+    let events = async {
+        if let Some(scenario) = &scenario {
+            scenario::play(scenario, &mut world, args.speed.get(), out).await?;
+        }
+        std::future::pending::<Result<(), Error>>().await
+    };
+    let ended = tokio::select! {
+        _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        failed = events => failed,
+    };
     // Gone with everything else; that it is not there any more is as good.
     let _ = std::fs::remove_file(&path);
-    Ok(())
+    ended
 }
 
 /// What a minute of the world is in ours.
@@ -138,51 +168,100 @@ fn pace(speed: u32) -> String {
     format!("{} ms", 60_000 / u64::from(speed.max(1)))
 }
 
+/// What Terraform does in the sandbox, and the process that runs it.
+#[derive(Default)]
+struct Models {
+    provider: Provider,
+    behaviours: Vec<Behaviour>,
+}
+
+/// How the operator of the sandbox is started, each time anew.
+#[derive(Clone)]
+struct Operator {
+    service: Service,
+    speed: u32,
+    workspace_api: WorkspaceApiChoice,
+}
+
 /// A running sandbox. Dropping it ends everything in it.
-pub struct World {
+struct World {
     /// The API server.
-    pub service: Service,
+    service: Service,
     /// Where it listens.
-    pub address: SocketAddr,
+    address: SocketAddr,
+    models: Arc<Mutex<Models>>,
+    how: Operator,
     _tasks: JoinSet<()>,
     /// Ends the operator when it is dropped.
-    _operator: oneshot::Sender<()>,
+    operator: oneshot::Sender<()>,
 }
 
 impl World {
-    /// Starts everything; the templates of the examples are there when it returns.
-    pub async fn start(args: &SandboxArgs) -> Result<Self, Error> {
+    /// Starts everything; the templates of the examples, or the objects of the scenario, are there when it returns.
+    async fn start(args: &SandboxArgs, scenario: Option<&capt_sim::scenario::Scenario>) -> Result<Self, Error> {
         clock::start(args.speed.get());
         let now = clock::now();
         let models_world = world::World::new(definitions::server(now)?, now);
-        let service = Service::new(models_world, std::sync::Arc::new(clock::now));
-        files::install(&service, files::TEMPLATES).await.map_err(Error::Example)?;
+        let service = Service::new(models_world, Arc::new(clock::now));
+        let models = Arc::new(Mutex::new(Models::default()));
+        let workspace_api = match scenario {
+            None => {
+                files::install(&service, files::TEMPLATES).await.map_err(Error::Refused)?;
+                args.workspace_api
+            }
+            Some(scenario) => {
+                scenario::begin(scenario, &mut models.lock().unwrap_or_else(PoisonError::into_inner));
+                for (_, object) in &scenario.objects {
+                    files::apply(&service, object).await.map_err(Error::Refused)?;
+                }
+                match scenario.workspace_api {
+                    WorkspaceApi::Cluster => WorkspaceApiChoice::Cluster,
+                    WorkspaceApi::Namespaced => WorkspaceApiChoice::Namespaced,
+                }
+            }
+        };
         let listener =
             TcpListener::bind(args.listen).await.map_err(|source| Error::Listen { address: args.listen, source })?;
         let address = listener.local_addr().map_err(Error::System)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(listener::serve(listener, service.clone()));
-        tasks.spawn(models(service.clone()));
+        tasks.spawn(run_models(service.clone(), Arc::clone(&models)));
+        let how = Operator { service: service.clone(), speed: args.speed.get(), workspace_api };
+        let operator = how.start()?;
+        Ok(Self { service, address, models, how, _tasks: tasks, operator })
+    }
+
+    /// The operator dies and another one starts.
+    fn restart_operator(&mut self) -> Result<(), Error> {
+        self.operator = self.how.start()?;
+        Ok(())
+    }
+}
+
+impl Operator {
+    /// Starts it; it ends when what this returns is dropped.
+    fn start(&self) -> Result<oneshot::Sender<()>, Error> {
         let (stop, stopped) = oneshot::channel();
-        let (of_operator, speed, workspace_api) = (service.clone(), args.speed.get(), args.workspace_api);
+        let Self { service, speed, workspace_api } = self.clone();
         // A thread and a runtime of its own: the operator is not made to be moved between threads.
         std::thread::Builder::new()
             .name("operator".to_owned())
-            .spawn(move || operator(of_operator, speed, workspace_api, stopped))
+            .spawn(move || operator(service, speed, workspace_api, stopped))
             .map_err(Error::System)?;
-        Ok(Self { service, address, _tasks: tasks, _operator: stop })
+        Ok(stop)
     }
 }
 
 /// Core, provider and garbage collector: each looks again when something changed or time went by.
-async fn models(service: Service) {
-    let mut provider = Provider::default();
+async fn run_models(service: Service, models: Arc<Mutex<Models>>) {
     let mut changes = service.changes();
     loop {
         changes.mark_unchanged();
         let wrote = service.with(|world| {
+            let mut models = models.lock().unwrap_or_else(PoisonError::into_inner);
+            let Models { provider, behaviours } = &mut *models;
             let by_core = core::step(world);
-            let by_provider = provider.step(world, &terraform::guess);
+            let by_provider = provider.step(world, &|workspace| terraform::run(behaviours, workspace));
             by_core | by_provider | world.collect()
         });
         if !wrote {

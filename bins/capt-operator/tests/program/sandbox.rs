@@ -84,3 +84,44 @@ fn it_serves_tables_and_refuses_what_the_crds_refuse() {
     let answer = ask(&address, "POST", &format!("{group}/namespaces/default/captclusters"), json, &good);
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
+
+#[test]
+fn a_scenario_is_played_in_it_and_told_and_what_it_cannot_play_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let path = directory.path().join("scenario.yaml");
+    std::fs::write(
+        &path,
+        format!(
+            "apiVersion: capt.cluster.x-k8s.io/v1alpha1\nkind: Scenario\nmetadata: {{name: short}}\nspec:\n  description: A VPC fails.\n  \
+             files: [{examples}/vpc-template.yaml, {examples}/eks-template.yaml, {examples}/cluster.yaml]\n  \
+             terraform: [{{workspace: demo-vpc, fail: 'Error: VpcLimitExceeded', takes: 1s}}]\n  events:\n  - {{at: 30m, restart: capt}}\n  \
+             - {{at: 31m, restart: provider}}\n  - {{at: 40m, delete: Cluster/default/demo}}\n  until: 1h\n"
+        ),
+    )
+    .unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    let args = ["--speed", "600", "--kubeconfig", kubeconfig.to_str().unwrap(), "--scenario", path.to_str().unwrap()];
+    let mut child = sandbox(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let _running = Running(child);
+    for words in ["Scenario short: A VPC fails.", "30m0s  restart capt", "31m0s  restart provider"] {
+        assert!(lines.any(|line| line.contains(words)), "it ended without `{words}`");
+    }
+    let text = std::fs::read_to_string(&kubeconfig).unwrap();
+    let address = text.split("http://").nth(1).unwrap().split('"').next().unwrap();
+    let answer = ask(
+        address,
+        "GET",
+        "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/captclusters/demo",
+        "",
+        "",
+    );
+    assert!(answer.contains("VPCLimitExceeded") || answer.contains("QuotaExceeded"), "{answer}");
+    assert!(lines.any(|line| line.contains("40m0s  delete Cluster/default/demo")));
+    for (file, field) in [("takeover", "spec.stored"), ("api-trouble", "spec.chances")] {
+        let output = sandbox(&["--scenario", &format!("{examples}/scenarios/{file}.yaml")]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(field) && error.contains("`simulate`"), "{error}");
+    }
+}

@@ -20,10 +20,10 @@ pub mod chances;
 mod expect;
 mod json;
 pub mod play;
-mod terraform;
+pub mod terraform;
 pub mod timeline;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
@@ -185,6 +185,22 @@ pub enum Deed {
     Restart(Process),
     /// The clock jumps by so many seconds.
     Clock(i64),
+}
+
+impl fmt::Display for Deed {
+    /// `delete Cluster/default/demo`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create(key, _) => write!(f, "create {key}"),
+            Self::Patch(key, body) => write!(f, "patch {key} with {body}"),
+            Self::Delete(key) => write!(f, "delete {key}"),
+            Self::Conditions(key, _) => write!(f, "conditions of {key}"),
+            Self::Terraform(behaviour) => write!(f, "Terraform does something else with {}", behaviour.workspace),
+            Self::Restart(Process::Capt) => f.write_str("restart capt"),
+            Self::Restart(Process::Provider) => f.write_str("restart provider"),
+            Self::Clock(seconds) => write!(f, "clock {seconds:+} s"),
+        }
+    }
 }
 
 /// Something that happens, and when after the beginning.

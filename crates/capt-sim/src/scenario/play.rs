@@ -17,6 +17,7 @@ use crate::{
     Api, Simulation,
     api::Change,
     laws::{self, Violation},
+    objects::Objects,
     simulation::hooks::{Delivery, Fate, Hooks},
 };
 
@@ -121,23 +122,11 @@ impl Player {
         self.until(event.at);
         let now = self.simulation.api.now;
         let simulation = &mut self.simulation;
+        change(&mut simulation.api, &event.deed);
         match &event.deed {
-            Deed::Create(key, object) => {
-                simulation.api.create(key, object.clone());
-            }
-            Deed::Patch(key, body) => {
-                simulation.api.edit(key, |object| json_patch::merge(object, body));
-            }
-            Deed::Delete(key) => {
-                simulation.api.delete(key, None);
-            }
-            Deed::Conditions(key, set) => {
-                simulation.api.edit(key, |object| conditions(object, set, now));
-            }
+            Deed::Create(..) | Deed::Patch(..) | Deed::Delete(_) | Deed::Conditions(..) => {}
             Deed::Terraform(behaviour) => {
-                let mut behaviours = self.behaviours.borrow_mut();
-                behaviours.retain(|known| known.workspace != behaviour.workspace);
-                behaviours.push(behaviour.clone());
+                behaves(&mut self.behaviours.borrow_mut(), behaviour);
                 simulation.terraform_differs();
             }
             Deed::Restart(Process::Capt) => simulation.restart(),
@@ -147,6 +136,24 @@ impl Player {
             }
         }
     }
+}
+
+/// What somebody does to an object; what is no such deed changes nothing here.
+pub fn change(objects: &mut impl Objects, deed: &Deed) {
+    let now = objects.now();
+    match deed {
+        Deed::Create(key, object) => objects.create(key, object.clone()),
+        Deed::Patch(key, body) => objects.edit(key, |object| json_patch::merge(object, body)),
+        Deed::Delete(key) => objects.delete(key),
+        Deed::Conditions(key, set) => objects.edit(key, |object| conditions(object, set, now)),
+        Deed::Terraform(_) | Deed::Restart(_) | Deed::Clock(_) => {}
+    }
+}
+
+/// Terraform behaves like this from now on, and not as was said of the same Workspaces before.
+pub fn behaves(behaviours: &mut Vec<Behaviour>, behaviour: &Behaviour) {
+    behaviours.retain(|known| known.workspace != behaviour.workspace);
+    behaviours.push(behaviour.clone());
 }
 
 /// Sets conditions by type.

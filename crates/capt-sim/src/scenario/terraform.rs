@@ -58,7 +58,7 @@ impl Behaviour {
 }
 
 /// What Terraform makes of `workspace` where it behaves like this; what is said later counts.
-pub(super) fn run(behaviours: &[Behaviour], workspace: &Value) -> Outputs {
+pub fn run(behaviours: &[Behaviour], workspace: &Value) -> Outputs {
     let mut outputs = guess(workspace);
     let name = workspace["metadata"]["name"].as_str().unwrap_or_default();
     let Some(behaviour) = behaviours.iter().rev().find(|behaviour| behaviour.concerns(name)) else { return outputs };
