@@ -30,6 +30,11 @@ test:
 explore:
     CAPT_EXPLORE_STATES=all cargo test -p capt-sim --test explore -- --nocapture
 
+# What the operator costs on a real API server, as a table: 1, 100 and 1,000 clusters, or the numbers given
+bench-operator *clusters: stack
+    cargo build --release --bin capt-operator --example bench_operator
+    @cargo run -q --release --example bench_operator -- {{ clusters }}
+
 # Scenarios with single faults, each fourth of all, and 2,000 lives by chance; `just faults all` plays every fault
 faults part="4":
     CAPT_FAULTS={{ part }} CAPT_SWARM=2000 cargo test --workspace --test proof --test program -- --nocapture schedules swarm virtual_time

@@ -158,15 +158,21 @@ fn tell(observed: &Observed, writer: &mut Writer, stored: &WorkspaceTemplateAppl
     writer.note(cause.message);
 }
 
+/// Live reads for Workspaces of the apply with this uid, in both APIs.
+pub(super) fn labelled(uid: &str) -> impl Iterator<Item = Query> {
+    WorkspaceApi::ALL.into_iter().map(move |api| Query::Labelled {
+        kind: Kind::Workspace(api),
+        label: OWNER_UID_LABEL,
+        value: uid.to_owned(),
+    })
+}
+
 /// Live reads that must find no Workspace of ours: by label (which covers the derived name, since what
 /// we make is labelled) and by recorded name.
 fn live_reads(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> Vec<Query> {
     let apply = observed.apply.as_ref();
     let (namespace, uid) = (apply.namespace().unwrap_or_default(), meta::uid(apply).to_owned());
-    let mut queries: Vec<Query> = WorkspaceApi::ALL
-        .into_iter()
-        .map(|api| Query::Labelled { kind: Kind::Workspace(api), label: OWNER_UID_LABEL, value: uid.clone() })
-        .collect();
+    let mut queries: Vec<Query> = labelled(&uid).collect();
     // Unlabelled Workspaces count only where our status names them: the Go implementation made those.
     if let Some(recorded) = &stored.workspace_name {
         let counts = Counts::LabelAbsentOr { label: OWNER_UID_LABEL, value: uid };

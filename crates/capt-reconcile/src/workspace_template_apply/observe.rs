@@ -33,11 +33,20 @@ pub struct Observed {
     pub claim: Claim,
     /// What it waits for, in the order of its spec; only what is not there yet.
     pub waits: Vec<Wait>,
-    /// Other applies of its owner that stand for the same and have a Workspace; asked only when it has none.
-    /// `None` if not all are known.
-    pub rivals: Option<Vec<String>>,
+    /// Other applies of its owner that stand for the same; asked only when it has no Workspace. `None` if not
+    /// all are known.
+    pub rivals: Option<Rivals>,
     /// Who keeps it from going; asked only when it is being deleted. `None` if not all are known.
     pub dependents: Option<Dependents>,
+}
+
+/// Applies that stand for the same to their owner, which used them under a former name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rivals {
+    /// Names of those that have a Workspace, in order.
+    pub with_workspace: Vec<String>,
+    /// uids of those that have none as far as is seen.
+    pub without: Vec<String>,
 }
 
 /// Whether the infrastructure behind an apply was ever ready, as its owner remembers.
@@ -92,7 +101,7 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
         waits: if asks { waits::observe(view, &apply, &namespace, settings) } else { Vec::new() },
         rivals: match owner.as_ref().and_then(Seen::present).filter(|_| asks) {
             Some(owner) => owner::rivals(view, &apply, owner),
-            None => Some(Vec::new()),
+            None => Some(Rivals::default()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },
         owner,

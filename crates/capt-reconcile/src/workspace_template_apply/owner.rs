@@ -13,7 +13,7 @@ use capt_api::{
 use capt_status::{Condition, condition};
 use kube::{Resource, ResourceExt};
 
-use super::observe::Evidence;
+use super::observe::{Evidence, Rivals};
 use crate::{
     captcluster, captcontrolplane, meta,
     object::{Kind, ObjectKey},
@@ -113,10 +113,9 @@ fn of_cluster<K: Resource>(view: &View<'_>, object: &K, remembers: fn(&ClusterVi
     }
 }
 
-/// Names of the applies that stand for the same as `apply` to its owner and have a Workspace: the owner used
-/// them under a former name. None for what a control plane has beside its EKS cluster; `None` if not all
-/// are known.
-pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Owner) -> Option<Vec<String>> {
+/// The applies that stand for the same as `apply` to its owner. None for what a control plane has beside its
+/// EKS cluster; `None` if not all are known.
+pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Owner) -> Option<Rivals> {
     let further = match owner.key.kind {
         Kind::CaptControlPlane => captcontrolplane::further_applies(&owner.key.name).to_vec(),
         Kind::CaptCluster | Kind::Cluster | Kind::Template | Kind::Apply | Kind::Workspace(_) | Kind::Secret => {
@@ -125,16 +124,25 @@ pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Ow
     };
     let name = apply.name_any();
     if further.contains(&name) {
-        return Some(Vec::new());
+        return Some(Rivals::default());
     }
     let applies = view.applies_of(apply.namespace().as_deref(), owner.key.kind, &owner.key.name)?;
     let has_workspace = |other: &WorkspaceTemplateApply| {
         other.annotations().contains_key(EXTERNAL_NAME_ANNOTATION)
             || other.status.as_ref().is_some_and(|status| status.workspace_name.is_some())
     };
-    let mut rivals: Vec<String> =
-        applies.iter().filter(|other| has_workspace(other)).map(|other| other.name_any()).collect();
-    rivals.retain(|other| *other != name && !further.contains(other));
+    let mut rivals = Rivals::default();
+    for other in applies {
+        let other_name = other.name_any();
+        if other_name == name || further.contains(&other_name) {
+            continue;
+        }
+        if has_workspace(&other) {
+            rivals.with_workspace.push(other_name);
+        } else {
+            rivals.without.push(meta::uid(other.as_ref()).to_owned());
+        }
+    }
     Some(rivals)
 }
 

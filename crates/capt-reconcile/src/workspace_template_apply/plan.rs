@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     delete,
-    observe::{Evidence, Observed},
+    observe::{Evidence, Observed, Rivals},
     pausing, takeover,
     verdicts::verdicts,
     waits::{self, Wait},
@@ -191,7 +191,7 @@ fn may_run(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> bool {
 /// No Workspace: make it, unless that could be a second one.
 fn absent(
     observed: &Observed,
-    rivals: &[String],
+    rivals: &Rivals,
     writer: &mut Writer,
     wanted: &mut WorkspaceTemplateApplyStatus,
     now: Time,
@@ -201,7 +201,7 @@ fn absent(
     if let Some(cause) = unwanted(observed) {
         return Sync::Waiting(cause);
     }
-    if let Some(other) = rivals.first() {
+    if let Some(other) = rivals.with_workspace.first() {
         // No word releases this: it would be made a second time beside what runs.
         let message = format!(
             "the owner has its infrastructure in WorkspaceTemplateApply {other}, and none is made beside it: write {other} into \
@@ -255,12 +255,14 @@ fn absent(
     }
     let external_name = recorded.unwrap_or_else(|| new_external_name(observed));
     let body = workspace(observed, &rendered, &external_name);
-    writer.other(
+    let creation = writer.other(
         observed.claim.key.clone(),
         Op::Create { body },
         Precondition::MustNotExist,
         format!("render template {}", template_name(observed)),
     );
+    // A view that is behind shows an apply of a former name without the Workspace that it has.
+    creation.unless = rivals.without.iter().flat_map(|uid| delete::labelled(uid)).collect();
     if apply.annotations().get(EXTERNAL_NAME_ANNOTATION) != Some(&external_name) {
         // Only now: it also tells that there was a Workspace.
         let value = json!(external_name);

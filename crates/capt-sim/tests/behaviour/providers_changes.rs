@@ -1,16 +1,20 @@
 //! Changes of a cluster that serves: made without dropping a latch, or told and not made.
 
+use std::{cell::Cell, rc::Rc};
+
 use crate::common::{FILES, condition, create, documents, key, ready, simulation, status, terraform};
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
     executor::Request,
-    object::{Kind, ObjectKey},
+    object::{Kind, Object, ObjectKey},
+    world::World,
 };
 use capt_sim::{
-    Simulation,
+    Api, Simulation,
     provider::{Ending, Outputs},
+    simulation::hooks::Hooks,
 };
-use capt_status::Span;
+use capt_status::{Span, Time};
 use serde_json::{Value, json};
 
 /// What was written since `before`, other than the status of our objects.
@@ -175,6 +179,48 @@ fn an_apply_under_another_name_makes_nothing_beside_what_runs() {
             assert_eq!(condition(&other, "Synced")["reason"], "NotWanted");
             assert!(simulation.provider.states().values().all(|counts| counts.created <= 1 && counts.destroyed == 0));
         }
+    }
+}
+
+/// Every pass sees this apply as it was made, as long as it is told to.
+struct Behind {
+    apply: ObjectKey,
+    on: Rc<Cell<bool>>,
+}
+
+impl Hooks for Behind {
+    fn sees(&mut self, _pass: &ObjectKey, world: &World, api: &Api, _now: Time) -> Option<World> {
+        let first = api.changes(0).iter().find(|change| change.key == self.apply).filter(|_| self.on.get())?;
+        let mut world = world.clone();
+        world.deleted(&self.apply, 0);
+        let object = Object::parse(Kind::Apply, first.object.as_ref()?);
+        world.watched(self.apply.clone(), first.resource_version, object);
+        Some(world)
+    }
+}
+
+#[test]
+fn nor_where_the_apply_of_the_former_name_is_seen_without_the_workspace_that_it_has() {
+    for (kind, used, workspace) in USED {
+        let on = Rc::new(Cell::new(false));
+        let behind = Behind { apply: key(Kind::Apply, used), on: Rc::clone(&on) };
+        let mut simulation = simulation(WorkspaceApi::Cluster, &FILES).with_hooks(behind);
+        simulation.terraform(move |found| {
+            let is_it = found["metadata"]["name"] == workspace;
+            Outputs { result: if is_it { Ending::Hang } else { Ending::Success }, ..terraform(found) }
+        });
+        assert!(simulation.run());
+        let (before, requests) = (workspaces(&simulation), simulation.requests.len());
+        on.set(true);
+        use_apply(&mut simulation, kind, "other");
+        simulation.run_for(Span::from_minutes(1));
+        assert_eq!(workspaces(&simulation), before, "{kind:?}: somebody looked before it was made");
+        let looks = |(request, _): &(Request, _)| matches!(request, Request::List { kind: Kind::Workspace(_), .. });
+        assert!(simulation.requests[requests..].iter().any(looks));
+        on.set(false);
+        assert!(simulation.run_for(Span::from_minutes(10)));
+        assert_eq!(workspaces(&simulation), before);
+        assert!(status(&simulation, kind, "demo").to_string().contains("UnsupportedChange"));
     }
 }
 

@@ -101,7 +101,7 @@ impl Look for Probe {
         if change.at == play::BEGIN {
             return;
         }
-        for fault in [Fault::Late(20), Fault::Late(300), Fault::Deaf(600), Fault::Twice] {
+        for fault in [Fault::Late(20), Fault::Late(300), Fault::Deaf(300), Fault::Twice] {
             self.points.faults.push(At { fault, point: number });
         }
     }
