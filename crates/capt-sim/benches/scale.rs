@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(args = [1, 10, 100, 1000], sample_count = 3, sample_size = 1)]
+#[divan::bench(args = [1, 10, 100, 300, 1000], sample_count = 3, sample_size = 1)]
 fn whole_lives(bencher: divan::Bencher<'_, '_>, clusters: usize) {
     bencher.counter(divan::counter::ItemsCount::new(clusters)).bench(|| whole_life::cost(clusters));
 }

@@ -5,7 +5,10 @@
 //! nothing, 404, 409 and AlreadyExists, merge patch, JSON patch, apply of the status by one manager
 //! per object, deletionTimestamp while there are finalizers, owners' children collected after them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use capt_reconcile::{
     executor::{Refusal, Request, Response},
@@ -31,6 +34,8 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Api {
     objects: BTreeMap<ObjectKey, Arc<Value>>,
+    /// Who refers to an owner, by its uid.
+    owned: BTreeMap<String, BTreeSet<ObjectKey>>,
     /// Made when their owners were gone already.
     orphans: Vec<ObjectKey>,
     version: u64,
@@ -44,6 +49,11 @@ impl Api {
     /// The object at `key`.
     pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
         self.objects.get(key).map(Arc::as_ref)
+    }
+
+    /// The object at `key`, to keep.
+    pub fn shared(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        self.objects.get(key).cloned()
     }
 
     /// The keys of all objects.
@@ -160,8 +170,8 @@ impl Api {
     }
 
     /// Puts an object in as it is, resourceVersion and all; no change is told.
-    pub fn restore(&mut self, key: ObjectKey, object: Value) {
-        self.objects.insert(key, Arc::new(object));
+    pub fn restore(&mut self, key: &ObjectKey, object: Value) {
+        self.keep(key, Some(&Arc::new(object)));
     }
 
     /// Puts an object in as it is stored: its status, its finalizers, and its uid if it has one. Watches
@@ -239,34 +249,59 @@ impl Api {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let stored = Arc::new(object.clone());
-        self.objects.insert(key.clone(), Arc::clone(&stored));
+        self.keep(key, Some(&stored));
         let (resource_version, at) = (self.version, self.now);
         self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(stored) });
         object
     }
 
+    /// Replaces what is at `key`, and keeps in mind whose it is.
+    fn keep(&mut self, key: &ObjectKey, object: Option<&Arc<Value>>) {
+        let before = match object {
+            Some(object) => self.objects.insert(key.clone(), Arc::clone(object)),
+            None => self.objects.remove(key),
+        };
+        let of = |object: Option<&Arc<Value>>| -> Vec<String> {
+            object.map(|object| owners(object).map(str::to_owned).collect()).unwrap_or_default()
+        };
+        let (before, after) = (of(before.as_ref()), of(object));
+        if before == after {
+            return;
+        }
+        for uid in before {
+            if let Some(keys) = self.owned.get_mut(&uid) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.owned.remove(&uid);
+                }
+            }
+        }
+        for uid in after {
+            self.owned.entry(uid).or_default().insert(key.clone());
+        }
+    }
+
     fn remove(&mut self, key: &ObjectKey, object: Value) -> Response {
         self.version += 1;
-        self.objects.remove(key);
+        self.keep(key, None);
         let (resource_version, at) = (self.version, self.now);
         self.changes.push(Change { key: key.clone(), resource_version, at, object: None });
-        let owner = object["metadata"]["uid"].clone();
-        let children: Vec<ObjectKey> = self
-            .objects
-            .iter()
-            .filter(|(_, child)| {
-                let owners = child["metadata"]["ownerReferences"].as_array();
-                owners.is_some_and(|owners| {
-                    !owners.is_empty() && owners.iter().all(|reference| reference["uid"] == owner)
-                })
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
+        let owner = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let children: Vec<ObjectKey> = self.owned.get(owner).into_iter().flatten().cloned().collect();
+        // Those that somebody else owns too stay.
+        let only = |child: &ObjectKey| self.get(child).is_some_and(|child| owners(child).all(|uid| uid == owner));
+        let children: Vec<ObjectKey> = children.into_iter().filter(only).collect();
         for child in children {
             self.delete(&child, None);
         }
         Response::Object(object)
     }
+}
+
+/// uids of the owners of `object`.
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    references.map(|reference| reference["uid"].as_str().unwrap_or_default())
 }
 
 fn has_status(kind: Kind) -> bool {

@@ -22,7 +22,7 @@ pub fn step(api: &mut impl Objects) -> bool {
 }
 
 fn reconcile(api: &mut impl Objects, key: &ObjectKey) {
-    let Some(cluster) = api.get(key).cloned() else { return };
+    let Some(cluster) = api.shared(key) else { return };
     if cluster["spec"]["paused"] == true {
         return;
     }
@@ -46,7 +46,7 @@ fn reconcile(api: &mut impl Objects, key: &ObjectKey) {
     for referenced in [&infrastructure, &control_plane].into_iter().flatten() {
         adopt(api, referenced, &cluster);
     }
-    let read = |key: &Option<ObjectKey>| key.as_ref().and_then(|key| api.get(key)).cloned().unwrap_or_default();
+    let read = |key: &Option<ObjectKey>| key.as_ref().and_then(|key| api.shared(key)).unwrap_or_default();
     let (infrastructure, control_plane) = (read(&infrastructure), read(&control_plane));
     api.edit(key, |cluster| mirror(cluster, &infrastructure, &control_plane));
 }

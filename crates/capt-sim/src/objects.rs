@@ -2,6 +2,8 @@
 //!
 //! They write what they are given: no check and no precondition stands in their way.
 
+use std::sync::Arc;
+
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_status::Time;
 use serde_json::Value;
@@ -14,6 +16,8 @@ pub trait Objects {
     fn keys(&self, kind: Kind) -> Vec<ObjectKey>;
     /// The object at `key`.
     fn get(&self, key: &ObjectKey) -> Option<&Value>;
+    /// The same to keep while others are written; no copy.
+    fn shared(&self, key: &ObjectKey) -> Option<Arc<Value>>;
     /// Makes an object.
     fn create(&mut self, key: &ObjectKey, object: Value);
     /// Changes an object, spec and status alike.
@@ -33,6 +37,10 @@ impl Objects for Api {
 
     fn get(&self, key: &ObjectKey) -> Option<&Value> {
         Self::get(self, key)
+    }
+
+    fn shared(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        Self::shared(self, key)
     }
 
     fn create(&mut self, key: &ObjectKey, object: Value) {

@@ -147,7 +147,7 @@ impl Provider {
         let before = objects.writes();
         let mut uids = BTreeSet::new();
         for key in workspaces(objects) {
-            if let Some(workspace) = objects.get(&key).cloned() {
+            if let Some(workspace) = objects.shared(&key) {
                 uids.insert(uid(&workspace));
                 self.reconcile(objects, &key, &workspace, terraform);
             }

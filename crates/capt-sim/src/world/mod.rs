@@ -6,6 +6,8 @@
 //! [`edit`](World::edit) and [`create`](World::create) are for these models: they write what they are
 //! given. People and the operator come through [`service`](crate::service) and all of its checks.
 
+use std::sync::Arc;
+
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_status::Time;
 use serde_json::Value;
@@ -106,6 +108,10 @@ impl Objects for World {
 
     fn get(&self, key: &ObjectKey) -> Option<&Value> {
         Self::get(self, key)
+    }
+
+    fn shared(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        self.server.store().get(&id(key)).cloned()
     }
 
     fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Value)) {

@@ -232,7 +232,7 @@ fn cb_139_no_single_field_is_needed() {
             for with in [0, 3, 5] {
                 let mut odd = object.clone();
                 mangle(&mut odd, which, with);
-                simulation.api.restore(key.clone(), odd);
+                simulation.api.restore(key, odd);
                 for pass in &passes {
                     let actions = simulation.plan_shuffled(pass, 0).map_or_else(Vec::new, |plan| plan.actions);
                     assert!(actions.iter().all(|action| action.op != Op::Delete), "{key} {which} {with}: {actions:?}");
@@ -240,7 +240,7 @@ fn cb_139_no_single_field_is_needed() {
                 }
             }
         }
-        simulation.api.restore(key.clone(), object.clone());
+        simulation.api.restore(key, object.clone());
     }
     assert!(asked > 3000, "{asked}");
 }

@@ -501,7 +501,7 @@ impl Model {
         api.now = state::time(state.tick);
         for slot in slots {
             if let Some(object) = self.object(state, *slot) {
-                api.restore(self.versions.key(*slot).clone(), object.clone());
+                api.restore(self.versions.key(*slot), object.clone());
             }
         }
         api
