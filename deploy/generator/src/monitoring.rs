@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use crate::{settings, text};
 
 /// The metrics that alerts and dashboard use, as `/metrics` calls them.
-pub const METRICS: [&str; 14] = [
+pub const METRICS: [&str; 15] = [
     "capt_api_request_duration_seconds",
     "capt_api_requests_total",
     "capt_deadlines_missed_total",
+    "capt_held",
     "capt_leader",
     "capt_malformed_objects",
     "capt_objects",
@@ -41,7 +42,7 @@ pub struct Alert {
 }
 
 /// All alerts.
-pub const ALERTS: [Alert; 11] = [
+pub const ALERTS: [Alert; 13] = [
     Alert {
         name: "CaptObjectsStuck",
         // Somebody is in the state, and for an hour nobody has left it.
@@ -118,6 +119,20 @@ and sum(increase(capt_state_transitions_total[30m])) == 0"#,
         for_: "5m",
         severity: "critical",
         summary: "No operator holds the lease: nothing is reconciled.",
+    },
+    Alert {
+        name: "CaptHeld",
+        expr: "max(capt_held) == 1",
+        for_: "15m",
+        severity: "critical",
+        summary: "Another operator writes the statuses of our kinds: nothing is reconciled until it stops.",
+    },
+    Alert {
+        name: "CaptObjectsSlowed",
+        expr: r#"sum by (kind) (increase(capt_passes_total{outcome="slowed"}[10m])) > 0"#,
+        for_: "10m",
+        severity: "warning",
+        summary: "A {{ $labels.kind }} never comes to rest: all of its writes but transitions are held back.",
     },
     Alert {
         name: "CaptMalformedObjects",

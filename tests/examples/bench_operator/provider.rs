@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use capt_sim::{provider::Outputs, terraform};
 use capt_tests::history::Kind;
-use futures::TryStreamExt;
+use futures::StreamExt;
 use k8s_openapi::{ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Api, Client,
@@ -20,21 +20,24 @@ const PARALLEL: usize = 16;
 pub(super) async fn run(client: Client) {
     let api = Kind::NamespacedWorkspace.api(&client, None);
     let workspaces = watcher(api, watcher::Config::default()).default_backoff().applied_objects();
-    let done = workspaces
-        .try_filter(|workspace| std::future::ready(workspace.data["status"]["conditions"].is_null()))
-        .try_for_each_concurrent(PARALLEL, |workspace| {
+    workspaces
+        .for_each_concurrent(PARALLEL, |workspace| {
             let client = client.clone();
             async move {
-                if let Err(error) = make_ready(&client, &workspace).await {
+                let done = match workspace {
+                    Ok(workspace) if workspace.data["status"]["conditions"].is_null() => {
+                        make_ready(&client, &workspace).await
+                    }
+                    Ok(_) => Ok(()),
+                    // The watch begins anew.
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(error) = done {
                     eprintln!("provider: {error}");
                 }
-                Ok(())
             }
         })
         .await;
-    if let Err(error) = done {
-        eprintln!("provider: {error}");
-    }
 }
 
 async fn make_ready(client: &Client, workspace: &DynamicObject) -> Result<(), super::Error> {
