@@ -104,6 +104,9 @@ fn schedules(reference: &Reference) -> Vec<At> {
     all
 }
 
+/// Defects that no single fault shows.
+const ONLY_IN_PAIRS: [&str; 1] = ["L1"];
+
 /// Name of the law that a violation is one of: expectations say when, laws have a name.
 fn law(violation: &str) -> String {
     violation.split(':').next().filter(|law| law.starts_with('P')).unwrap_or("expectation").to_owned()
@@ -123,8 +126,10 @@ fn look(mutant: &'static Mutant, references: &[Reference], explored: Option<&(&'
     if let Some((world, violation)) = explored {
         return Some(Seen { layer: "explorer", place: (*world).to_owned(), law: law(violation), requests: None });
     }
+    // Every day nobody looks again where it was not seen; `just docs` does.
+    let single = !ONLY_IN_PAIRS.contains(&mutant.id) || std::env::var_os("UPDATE_DOCS").is_some();
     for reference in
-        references.iter().filter(|reference| ["create", "delete"].contains(&reference.scenario.name.as_str()))
+        references.iter().filter(|reference| single && ["create", "delete"].contains(&reference.scenario.name.as_str()))
     {
         for at in schedules(reference) {
             let (played, wrong) = wrong_with(reference, mutant, &[at], false);
