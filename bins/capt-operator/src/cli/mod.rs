@@ -116,7 +116,7 @@ pub struct SandboxArgs {
     /// Play a cluster's whole life, tell it, and end.
     #[arg(long)]
     pub demo: bool,
-    /// Begin with the objects of a scenario and let happen what it says, in its time; see `simulate`.
+    /// Begin with the objects of a scenario, in the API that it names, and let happen what it says; see `simulate`.
     #[arg(long, value_name = "FILE", conflicts_with = "demo")]
     pub scenario: Option<PathBuf>,
     /// Where to write the kubeconfig [default: a file in the directory for temporary files].
