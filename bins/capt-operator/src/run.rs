@@ -102,6 +102,24 @@ pub struct Options {
     pub pace: u32,
 }
 
+impl Options {
+    /// Of an operator that takes care of everything and is the only one, in the time of `clock`.
+    pub fn alone(clock: Clock) -> Self {
+        Self {
+            scope: Scope::default(),
+            workspace_api: WorkspaceApiChoice::Auto,
+            cluster_status: ClusterStatusChoice::Auto,
+            features: Features::default(),
+            timeouts: Timeouts::default(),
+            concurrency: 8.into(),
+            timeout: Duration::from_secs(10),
+            clock,
+            lease: None,
+            pace: 1,
+        }
+    }
+}
+
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
 pub fn command(args: RunArgs) -> Result<(), Error> {
     let (concurrency, timeouts) = (args.concurrency(), args.timers.timeouts());

@@ -7,7 +7,11 @@ use capt_api::{
     foreign::{SecretView, WorkspaceView},
     names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, conditions},
 };
-use capt_status::{Class, Failure, Reason, Time, condition, machine::Cause};
+use capt_status::{
+    Class, Failure, Reason, Time, condition,
+    machine::{Cause, Workspace},
+    text::{MAX_MESSAGE, truncate},
+};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -197,9 +201,16 @@ impl Child {
         }
     }
 
-    /// The same as it is told, also while something else is waited for.
-    pub fn failure_cause(&self) -> Option<Cause> {
-        Some(outputs::cause(&self.workspace_name(), &self.failure()?))
+    /// What failed last, for the record of its owner, which sees the Workspace as `workspace` and tells `told` of
+    /// it. What the provider says counts also while something else is waited for.
+    pub fn last_failure(&self, workspace: Workspace, told: &Cause) -> Option<String> {
+        let cause = match workspace {
+            Workspace::Failing(_) => told.clone(),
+            Workspace::Queued | Workspace::Applying | Workspace::Ready => {
+                outputs::cause(&self.workspace_name(), &self.failure()?)
+            }
+        };
+        Some(truncate(&cause.message, MAX_MESSAGE))
     }
 
     /// Why the Workspace cannot be destroyed, while it is being deleted.

@@ -39,9 +39,7 @@ pub fn all() -> Result<Vec<Value>, Error> {
 /// An API server that serves them.
 pub fn server(now: Time) -> Result<ApiServer, Error> {
     let mut server = ApiServer::default();
-    for mut crd in all()? {
-        crd["apiVersion"] = "apiextensions.k8s.io/v1".into();
-        crd["kind"] = "CustomResourceDefinition".into();
+    for crd in all()? {
         server.make("apiextensions.k8s.io", "customresourcedefinitions", "", crd, now).map_err(Error::Refused)?;
     }
     Ok(server)
@@ -50,6 +48,14 @@ pub fn server(now: Time) -> Result<ApiServer, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_says_what_it_is() {
+        for crd in all().unwrap() {
+            assert_eq!(crd["apiVersion"], "apiextensions.k8s.io/v1", "{}", crd["metadata"]["name"]);
+            assert_eq!(crd["kind"], "CustomResourceDefinition");
+        }
+    }
 
     #[test]
     fn the_world_serves_every_kind_that_a_pass_reads() {

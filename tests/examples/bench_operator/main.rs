@@ -121,11 +121,7 @@ async fn measure(clusters: usize) -> Result<String, Error> {
 /// What the operator needs, and the CRDs of others, of which no component runs here.
 fn manifests() -> Result<String, Error> {
     let mut documents = vec![operator::manifests()?];
-    for mut crd in capt_sim::definitions::all()? {
-        crd["apiVersion"] = json!("apiextensions.k8s.io/v1");
-        crd["kind"] = json!("CustomResourceDefinition");
-        documents.push(crd.to_string());
-    }
+    documents.extend(capt_sim::definitions::all()?.iter().map(ToString::to_string));
     Ok(documents.join("\n---\n"))
 }
 

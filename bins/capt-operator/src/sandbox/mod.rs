@@ -24,7 +24,6 @@ use std::{
 };
 
 use capt_api::foreign::WorkspaceApi;
-use capt_reconcile::pass::Features;
 use capt_sim::{
     core, definitions,
     provider::{Provider, faults},
@@ -32,7 +31,6 @@ use capt_sim::{
     service::Service,
     world,
 };
-use capt_status::machine::Timeouts;
 use kube::Client;
 use tokio::{
     net::TcpListener,
@@ -44,11 +42,10 @@ use tokio::{
 
 use crate::{
     Io,
-    cli::{ClusterStatusChoice, LogFormat, SandboxArgs, WorkspaceApiChoice},
+    cli::{LogFormat, SandboxArgs, WorkspaceApiChoice},
     connection::Connection,
     logging,
     run::{self, Options, Watching},
-    scope::Scope,
     simulate,
 };
 
@@ -242,11 +239,11 @@ impl Operator {
     /// Starts it; it ends when what this returns is dropped.
     fn start(&self) -> Result<oneshot::Sender<()>, Error> {
         let (stop, stopped) = oneshot::channel();
-        let Self { service, speed, workspace_api } = self.clone();
+        let how = self.clone();
         // A thread and a runtime of its own: the operator is not made to be moved between threads.
         std::thread::Builder::new()
             .name("operator".to_owned())
-            .spawn(move || operator(service, speed, workspace_api, stopped))
+            .spawn(move || operator(how, stopped))
             .map_err(Error::System)?;
         Ok(stop)
     }
@@ -275,7 +272,7 @@ async fn run_models(service: Service, models: Arc<Mutex<Models>>) {
 }
 
 /// The operator as it is, until `stopped`.
-fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, stopped: oneshot::Receiver<()>) {
+fn operator(Operator { service, speed, workspace_api }: Operator, stopped: oneshot::Receiver<()>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -289,19 +286,7 @@ fn operator(service: Service, speed: u32, workspace_api: WorkspaceApiChoice, sto
     });
     runtime.block_on(async move {
         let connection = Connection { client: Client::new(respond, "default"), address: "the sandbox".to_owned() };
-        let options = Options {
-            scope: Scope::default(),
-            workspace_api,
-            cluster_status: ClusterStatusChoice::Auto,
-            features: Features::default(),
-            timeouts: Timeouts::default(),
-            concurrency: 8.into(),
-            timeout: Duration::from_secs(10),
-            clock: clock::now,
-            // There is no other one.
-            lease: None,
-            pace: speed,
-        };
+        let options = Options { workspace_api, pace: speed, ..Options::alone(clock::now) };
         let stopped = async {
             let _ = stopped.await;
         };

@@ -13,23 +13,19 @@ use std::{
 
 use bytes::Bytes;
 use capt_operator::{
-    cli::{ClusterStatusChoice, WorkspaceApiChoice},
     connection::Connection,
     lease::gate::{Gate, boot_time},
     queue::{Queue, Trigger, Verdict},
     requests::Requests,
     run::{self, Options, Watching},
-    scope::Scope,
     worker::system_clock,
 };
 use capt_reconcile::{
     executor::{Executor, Outcome, Step},
     object::{Kind, ObjectKey},
-    pass::Features,
     plan::{Action, Op, Plan, Precondition},
 };
 use capt_sim::{definitions, service::Service, world::World};
-use capt_status::machine::Timeouts;
 use http_body_util::{BodyExt, Full};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -69,18 +65,7 @@ async fn operate(
         }
     });
     let connection = Connection { client: Client::new(respond, "default"), address: "the model".to_owned() };
-    let options = Options {
-        scope: Scope::default(),
-        workspace_api: WorkspaceApiChoice::Auto,
-        cluster_status: ClusterStatusChoice::Auto,
-        features: Features::default(),
-        timeouts: Timeouts::default(),
-        concurrency: 8.into(),
-        timeout: Duration::from_secs(10),
-        clock: system_clock,
-        lease: None,
-        pace: 1,
-    };
+    let options = Options::alone(system_clock);
     let done = async {
         while !service.with(|world| is_done(world)) {
             tokio::time::sleep(Duration::from_millis(50)).await;

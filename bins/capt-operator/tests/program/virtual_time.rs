@@ -18,15 +18,10 @@ use std::{
 
 use bytes::Bytes;
 use capt_operator::{
-    cli::{ClusterStatusChoice, WorkspaceApiChoice},
     connection::Connection,
     run::{self, Options, Watching},
-    scope::Scope,
 };
-use capt_reconcile::{
-    object::{Kind, ObjectKey},
-    pass::Features,
-};
+use capt_reconcile::object::{Kind, ObjectKey};
 use capt_sim::{
     apiserver::ApiServer,
     core, definitions,
@@ -35,7 +30,7 @@ use capt_sim::{
     terraform,
     world::World,
 };
-use capt_status::{Span, Time, machine::Timeouts};
+use capt_status::{Span, Time};
 use futures::{StreamExt, stream};
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube::{Client, client::Body};
@@ -223,18 +218,7 @@ async fn operator(wire: Arc<Wire>) {
             async move { wire.carry(request).await }
         });
         let connection = Connection { client: Client::new(respond, "default"), address: "the model".to_owned() };
-        let options = Options {
-            scope: Scope::default(),
-            workspace_api: WorkspaceApiChoice::Auto,
-            cluster_status: ClusterStatusChoice::Auto,
-            features: Features::default(),
-            timeouts: Timeouts::default(),
-            concurrency: 8.into(),
-            timeout: Duration::from_secs(10),
-            clock: now,
-            lease: None,
-            pace: 1,
-        };
+        let options = Options::alone(now);
         let watching = Watching::closed();
         tokio::select! {
             result = run::run(&connection, &options, &watching, std::future::pending()) => panic!("it ended: {result:?}"),

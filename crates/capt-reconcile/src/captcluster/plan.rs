@@ -255,16 +255,11 @@ impl Vpc {
             }
             Workspace::Failing(_) | Workspace::Queued | Workspace::Applying => {
                 template.ready = false;
-                let failure = match self.workspace {
-                    Workspace::Failing(_) => Some(self.cause.clone()),
-                    // It fails all the same while something else is missing.
-                    Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.vpc.failure_cause(),
-                };
-                if let Some(failure) = failure {
+                let failure = observed.vpc.last_failure(self.workspace, &self.cause);
+                if failure.is_some() {
                     let apply = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref());
                     template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-                    template.last_failure_message =
-                        Some(capt_status::text::truncate(&failure.message, capt_status::text::MAX_MESSAGE));
+                    template.last_failure_message = failure;
                 }
             }
         }

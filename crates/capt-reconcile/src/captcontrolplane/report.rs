@@ -140,14 +140,10 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
             workspace.truncated_outputs = truncated;
         }
     } else {
-        let failure = match found.workspace {
-            Workspace::Failing(_) => Some(found.workspace_cause.clone()),
-            // It fails all the same while something else is missing.
-            Workspace::Queued | Workspace::Applying | Workspace::Ready => observed.eks.failure_cause(),
-        };
-        if let Some(failure) = failure {
+        let failure = observed.eks.last_failure(found.workspace, &found.workspace_cause);
+        if failure.is_some() {
             template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-            template.last_failure_message = Some(truncate(&failure.message, MAX_MESSAGE));
+            template.last_failure_message = failure;
         }
     }
 }

@@ -110,7 +110,7 @@ pub struct Config {
 }
 
 /// A cluster with all its templates.
-pub const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
+const FILES: &[&str] = &["vpc-template.yaml", "eks-template.yaml", "kubeconfig-template.yaml", "cluster.yaml"];
 
 impl Config {
     /// A whole cluster to which `deeds` may happen, and nothing else.
