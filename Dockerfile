@@ -8,7 +8,7 @@ FROM docker.io/library/rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY . .
-RUN cargo build --locked --profile dist -p capt-operator --bin capt-operator --no-default-features \
+RUN cargo build --locked --profile dist -p capt-operator --bin capt-operator --no-default-features --features otlp \
  && install -D target/dist/capt-operator /image/capt-operator
 
 FROM scratch

@@ -89,7 +89,7 @@ deploy:
 # A static binary for musl in an image of its own, as the Dockerfile makes it, but without a container engine; needs musl-gcc and buildah
 image tag="ghcr.io/appthrust/capt:dev":
     rustup target add x86_64-unknown-linux-musl
-    CC_x86_64_unknown_linux_musl=musl-gcc cargo build --locked --profile dist --target x86_64-unknown-linux-musl -p capt-operator --bin capt-operator --no-default-features
+    CC_x86_64_unknown_linux_musl=musl-gcc cargo build --locked --profile dist --target x86_64-unknown-linux-musl -p capt-operator --bin capt-operator --no-default-features --features otlp
     image=$(buildah from scratch) \
         && buildah copy -q "$image" target/x86_64-unknown-linux-musl/dist/capt-operator /capt-operator \
         && buildah config --user 65532:65532 --entrypoint '["/capt-operator"]' "$image" \
@@ -99,7 +99,7 @@ image tag="ghcr.io/appthrust/capt:dev":
 # The crates that the operator is built from, as a bill of materials in CycloneDX: target/capt-operator.cdx.json
 sbom:
     @command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx@0.5.9
-    cargo cyclonedx --manifest-path bins/capt-operator/Cargo.toml --no-default-features --target x86_64-unknown-linux-musl --no-build-deps --format json --override-filename capt-operator.cdx
+    cargo cyclonedx --manifest-path bins/capt-operator/Cargo.toml --no-default-features --features otlp --target x86_64-unknown-linux-musl --no-build-deps --format json --override-filename capt-operator.cdx
     mv bins/capt-operator/capt-operator.cdx.json target/ && find . -name '*.cdx.json' -not -path './target/*' -delete
 
 # Build helm and clusterctl, which the tests of the install files run (7 minutes once); needs Go

@@ -49,6 +49,8 @@ pub mod served_changes;
 pub mod simulate;
 pub mod startup;
 pub mod text;
+#[cfg(feature = "otlp")]
+pub mod traces;
 pub mod traffic;
 pub mod tree;
 pub mod tree_command;

@@ -3,8 +3,20 @@
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::Directive, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
+    EnvFilter, Layer, Registry,
+    filter::{Directive, Filtered},
+    fmt,
+    layer::{Layered, SubscriberExt},
+    reload,
+    util::SubscriberInitExt,
 };
+
+/// What else takes up spans, beside the log.
+pub(crate) type Further = Box<dyn Layer<Lines> + Send + Sync>;
+
+/// The log, as what comes after it sees it.
+type Lines =
+    Layered<Filtered<Box<dyn Layer<Registry> + Send + Sync>, reload::Layer<EnvFilter, Registry>, Registry>, Registry>;
 
 use crate::cli::LogFormat;
 
@@ -41,8 +53,8 @@ impl Level {
     }
 }
 
-/// Sets up the log of this process.
-pub fn start(format: LogFormat, level: &str) -> Result<Level, Error> {
+/// Sets up the log of this process, and what else takes up spans whatever the level of the log is.
+pub(crate) fn start(format: LogFormat, level: &str, further: Option<Further>) -> Result<Level, Error> {
     let (filter, handle) = reload::Layer::new(filter(level)?);
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match format {
@@ -51,8 +63,8 @@ pub fn start(format: LogFormat, level: &str) -> Result<Level, Error> {
         LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
     tracing_subscriber::registry()
-        .with(filter)
-        .with(lines)
+        .with(lines.with_filter(filter))
+        .with(further)
         .try_init()
         .map_err(|error| Error::Taken(Box::new(error)))?;
     Ok(Level(handle))

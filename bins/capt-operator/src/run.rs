@@ -16,6 +16,8 @@ use tokio::{
     time::sleep,
 };
 
+#[cfg(feature = "otlp")]
+use crate::traces::{self, Traces};
 use crate::{
     cache::Cache,
     cli::{Address, ClusterStatusChoice, LeaseArgs, RunArgs, ServerArgs, WorkspaceApiChoice},
@@ -60,6 +62,10 @@ pub enum Error {
     /// No log.
     #[error(transparent)]
     Logging(#[from] logging::Error),
+    /// No export of traces.
+    #[cfg(feature = "otlp")]
+    #[error(transparent)]
+    Traces(#[from] traces::Error),
     /// No client.
     #[error(transparent)]
     Connection(#[from] connection::Error),
@@ -123,8 +129,15 @@ impl Options {
 /// The command: sets up log, runtime and signals, and runs until SIGTERM or SIGINT.
 pub fn command(args: RunArgs) -> Result<(), Error> {
     let (concurrency, timeouts) = (args.concurrency(), args.timers.timeouts());
-    let level = logging::start(args.log_format, &args.log_level)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _inside = runtime.enter();
+    #[cfg(feature = "otlp")]
+    let traces = Traces::start(&args.traces)?;
+    #[cfg(feature = "otlp")]
+    let further = traces.as_ref().map(|traces| -> logging::Further { Box::new(traces.layer()) });
+    #[cfg(not(feature = "otlp"))]
+    let further = None;
+    let level = logging::start(args.log_format, &args.log_level, further)?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let shutdown = async {

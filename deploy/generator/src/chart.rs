@@ -42,7 +42,7 @@ fn settings_table() -> Vec<Setting> {
     let text = || json!({"type": "string"});
     let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
     let any = |kind: &str| json!({"type": kind});
-    vec![
+    let mut settings = vec![
         setting(
             "image",
             "The image. An empty tag is the chart's appVersion; a digest wins over a tag.",
@@ -86,12 +86,13 @@ fn settings_table() -> Vec<Setting> {
         enabled("At most one replica is evicted at a time.", "podDisruptionBudget", true),
         setting(
             "networkPolicy",
-            "Whether the pods may be reached for probes and metrics only and reach the API server only; its addresses as CIDRs, none for any address on its ports.",
-            json!({"enabled": false, "apiServers": [], "ports": settings::API_SERVER_PORTS}),
+            "Whether the pods may be reached for probes and metrics only and reach the API server only; its addresses as CIDRs, none for any address on its ports; `egress` has further rules, as for a collector of traces.",
+            json!({"enabled": false, "apiServers": [], "ports": settings::API_SERVER_PORTS, "egress": []}),
             object(&json!({
                 "enabled": {"type": "boolean"},
                 "apiServers": {"type": "array", "items": {"type": "string", "pattern": "/[0-9]+$"}},
                 "ports": {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
+                "egress": {"type": "array", "items": {"type": "object"}},
             })),
         ),
         labelled(
@@ -109,6 +110,26 @@ fn settings_table() -> Vec<Setting> {
             "The dashboard as a ConfigMap; labels by which Grafana's sidecar finds it.",
             &json!({"grafana_dashboard": "1"}),
         ),
+    ];
+    settings.extend(pod_settings());
+    settings.push(setting("fullnameOverride", "Name of everything in place of the release's.", json!(""), text()));
+    settings
+}
+
+/// What of the pods is nobody's affair but the administrator's.
+fn pod_settings() -> [Setting; 14] {
+    let text = || json!({"type": "string"});
+    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let any = |kind: &str| json!({"type": kind});
+    [
+        setting(
+            "env",
+            "More environment variables of the container, as in a Pod: a header with a token from a Secret, say.",
+            json!([]),
+            any("array"),
+        ),
+        setting("volumes", "Volumes of the pods, as for the files that flags name.", json!([]), any("array")),
+        setting("volumeMounts", "Where the container has them.", json!([]), any("array")),
         setting(
             "resources",
             "Requests and limits. A limit on the processor could let the lease run out.",
@@ -130,7 +151,6 @@ fn settings_table() -> Vec<Setting> {
         setting("tolerations", "Taints that the pods tolerate.", json!([]), any("array")),
         setting("affinity", "Affinity of the pods.", json!({}), any("object")),
         setting("topologySpreadConstraints", "How the pods are spread.", json!([]), any("array")),
-        setting("fullnameOverride", "Name of everything in place of the release's.", json!(""), text()),
     ]
 }
 

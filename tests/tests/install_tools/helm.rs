@@ -95,6 +95,9 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
         "--set=serviceAccount.create=false,serviceAccount.name=mine",
         "--set=podDisruptionBudget.enabled=false,crds.install=false",
         "--set-json=tolerations=[{\"operator\":\"Exists\"}]",
+        "--set-json=env=[{\"name\":\"OTEL_SERVICE_NAME\",\"value\":\"capt\"}]",
+        "--set-json=volumes=[{\"name\":\"tls\",\"secret\":{\"secretName\":\"tls\"}}]",
+        "--set-json=volumeMounts=[{\"name\":\"tls\",\"mountPath\":\"/tls\"}]",
     ])
     .unwrap();
     let spec = &find(&objects, "Deployment")["spec"];
@@ -102,6 +105,9 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
     assert_eq!(spec["replicas"], 2);
     assert_eq!(pod["containers"][0]["image"], format!("{}@sha256:{}", settings::IMAGE, "0".repeat(64)));
     assert_eq!(pod["tolerations"], json!([{"operator": "Exists"}]));
+    assert_eq!(pod["volumes"], json!([{"name": "tls", "secret": {"secretName": "tls"}}]));
+    assert_eq!(pod["containers"][0]["volumeMounts"], json!([{"name": "tls", "mountPath": "/tls"}]));
+    assert_eq!(pod["containers"][0]["env"], json!([{"name": "OTEL_SERVICE_NAME", "value": "capt"}]));
     assert_eq!(pod["serviceAccountName"], "mine");
     assert_eq!(find(&objects, "ClusterRoleBinding")["subjects"][0]["name"], "mine");
     let arguments: Vec<&str> =
@@ -138,6 +144,9 @@ fn the_network_policy_is_that_of_the_file_and_knows_the_addresses_that_it_is_tol
     }
     let told = policy(&["--set-json=networkPolicy.apiServers=[\"10.0.0.1/32\"]"]);
     assert_eq!(told["egress"], capt_deploy::workload::network_policy(&["10.0.0.1/32"])["spec"]["egress"]);
+    let further = json!({"ports": [{"port": 4318, "protocol": "TCP"}], "to": [{"podSelector": {}}]});
+    let told = policy(&[&format!("--set-json=networkPolicy.egress=[{further}]")]);
+    assert_eq!(told["egress"], json!([without_labels(stored["spec"].clone())["egress"][0], further]));
     assert!(rendered(&[]).unwrap().iter().all(|object| object["kind"] != "NetworkPolicy"), "only if asked for");
     assert!(rendered(&["--set-json=networkPolicy.apiServers=[\"10.0.0.1\"]"]).is_err(), "no CIDR");
 }

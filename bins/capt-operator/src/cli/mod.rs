@@ -2,7 +2,7 @@
 //!
 //! Every flag can also be given as an environment variable; a flag wins.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use capt_reconcile::{cluster::mode::ClusterStatus, object::Kind, pass::Features};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -28,6 +28,8 @@ const TIMERS: &str = "Timers (spec.timeouts goes before them)";
 const LEASE: &str = "Lease";
 const LOGGING: &str = "Logging";
 const SERVERS: &str = "Health and metrics";
+#[cfg(feature = "otlp")]
+const TRACES: &str = "Traces";
 
 /// Turns Cluster API clusters on EKS into Terraform Workspaces.
 #[derive(Debug, Parser)]
@@ -109,7 +111,7 @@ pub struct ManArgs {
 pub struct SandboxArgs {
     /// Address of the API server; others than the loopback let everybody in.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    pub listen: SocketAddr,
+    pub listen: std::net::SocketAddr,
     /// How much faster time runs: at 60 a minute takes a second.
     #[arg(long, value_name = "N", default_value = "60")]
     pub speed: std::num::NonZeroU32,
@@ -191,6 +193,24 @@ pub struct RunArgs {
     /// What to log: error, warn, info, debug, trace, or by module as in `info,capt_operator=debug`.
     #[arg(long, env = "CAPT_LOG_LEVEL", value_name = "LEVEL", default_value = "info", value_parser = log_level, help_heading = LOGGING)]
     pub log_level: String,
+    /// Export of traces.
+    #[cfg(feature = "otlp")]
+    #[command(flatten)]
+    pub traces: TraceArgs,
+}
+
+/// Flags of the export of traces. Of the variables of OpenTelemetry, `OTEL_EXPORTER_OTLP_HEADERS`,
+/// `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER` and `OTEL_BSP_*` count as well.
+#[cfg(feature = "otlp")]
+#[derive(Debug, Clone, Default, Args)]
+pub struct TraceArgs {
+    /// Collector that gets a trace of each pass over OTLP/HTTP, as in http://collector:4318
+    /// [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none].
+    #[arg(id = "otlp-endpoint", long = "otlp-endpoint", env = "CAPT_OTLP_ENDPOINT", value_name = "URL", help_heading = TRACES)]
+    pub endpoint: Option<String>,
+    /// File with the certificates, in PEM, of the authorities that vouch for the collector [default: those of the system].
+    #[arg(id = "otlp-certificate", long = "otlp-certificate", env = "CAPT_OTLP_CERTIFICATE", value_name = "FILE", help_heading = TRACES)]
+    pub certificate: Option<PathBuf>,
 }
 
 /// Flags of the lease: of several operators with the same one, one writes.

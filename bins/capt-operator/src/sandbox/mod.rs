@@ -99,7 +99,7 @@ pub enum Error {
 
 /// The command; ends with a signal, or with the end of the demonstration.
 pub fn command(args: &SandboxArgs, io: &mut Io<'_>) -> Result<(), Error> {
-    logging::start(LogFormat::Text, &args.log_level)?;
+    logging::start(LogFormat::Text, &args.log_level, None)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Error::System)?;
     runtime.block_on(sandbox(args, io.stdout))
 }

@@ -14,5 +14,7 @@ mod rbac;
 mod sandbox;
 #[cfg(feature = "sandbox")]
 mod simulate;
+#[cfg(all(feature = "otlp", feature = "sandbox"))]
+mod traces;
 #[cfg(feature = "sandbox")]
 mod virtual_time;

@@ -33,7 +33,7 @@ fn the_demonstration_tells_a_whole_life_and_ends() {
 }
 
 /// A sandbox that ends with the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -44,7 +44,7 @@ impl Drop for Running {
 }
 
 /// Starts one and waits until it says where its kubeconfig is; the address in there.
-fn start(kubeconfig: &std::path::Path) -> (Running, String) {
+pub(crate) fn start(kubeconfig: &std::path::Path) -> (Running, String) {
     let path = kubeconfig.to_str().unwrap();
     let mut child = sandbox(&["--kubeconfig", path]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -57,7 +57,7 @@ fn start(kubeconfig: &std::path::Path) -> (Running, String) {
     (running, address)
 }
 
-fn ask(address: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     write!(stream, "{method} {path} HTTP/1.1\r\nHost: sandbox\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}").unwrap();

@@ -177,7 +177,7 @@ pub struct Injector {
     changes: usize,
     away_until: Option<Time>,
     deaf: Option<(Kind, Time)>,
-    /// Version of the last change that was delivered.
+    /// Newest version that was delivered.
     newest: u64,
 }
 
@@ -328,7 +328,7 @@ impl Hooks for Injecting {
         });
         // A process that starts anew lists everything: no watch of before is left.
         let is_listed = change.resource_version <= injector.newest;
-        injector.newest = change.resource_version;
+        injector.newest = injector.newest.max(change.resource_version);
         injector.deaf = begins.or(injector.deaf).filter(|_| !is_listed);
         if let Some((_, until)) = injector.deaf.filter(|(kind, until)| *kind == change.key.kind && now < *until) {
             return Delivery::Late(until.since(now));
