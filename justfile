@@ -22,6 +22,11 @@ demo *arguments: stack
     @cargo build --bins --examples
     @cargo run -q --example demo -- {{ arguments }}
 
+# Fifty clusters' lives beside the real API server while it and two operators are killed 220 times; half an hour, ten minutes of it rest
+disasters: stack
+    @cargo build --bins --examples
+    CAPT_DISASTERS=all cargo test --workspace --test operator -- --ignored --nocapture disasters
+
 # Run all tests that need neither Go nor the stack
 test:
     cargo test --workspace

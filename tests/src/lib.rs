@@ -2,6 +2,7 @@
 
 pub mod history;
 pub mod operator;
+pub mod provider;
 
 use std::{
     fs, io,

@@ -7,7 +7,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io,
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
 };
 
@@ -153,6 +153,16 @@ impl Operator {
 
     /// As [`Operator::start`], with the rights of `user`; its log is `<user>.log`.
     pub fn start_as(stack: &Stack, user: &str, arguments: &[&str]) -> Result<Self, Error> {
+        Self::start_in(stack, user, arguments, &[])
+    }
+
+    /// As [`Operator::start_as`], with more variables in its environment.
+    pub fn start_in(
+        stack: &Stack,
+        user: &str,
+        arguments: &[&str],
+        environment: &[(&str, &Path)],
+    ) -> Result<Self, Error> {
         let log = stack.directory().join(format!("logs/{user}.log"));
         let output = OpenOptions::new().create(true).append(true).open(&log);
         let output = output.map_err(cannot(format!("open {}", log.display())))?;
@@ -169,6 +179,7 @@ impl Operator {
             .env("CAPT_HEALTH_ADDRESS", "127.0.0.1:0")
             .env("CAPT_METRICS_ADDRESS", "127.0.0.1:0")
             .env("CAPT_LEADER_ELECT_NAMESPACE", LEASE_NAMESPACE)
+            .envs(environment.iter().copied())
             // In there the stack's end finds it, whatever happened to this process.
             .current_dir(stack.directory())
             // Not the terminal's group: Ctrl-C is for whoever owns it.

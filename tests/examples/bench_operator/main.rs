@@ -8,7 +8,6 @@
 #![allow(clippy::cast_precision_loss)] // figures with one digit behind the point
 
 mod bare;
-mod provider;
 
 use std::{
     fs,
@@ -21,6 +20,7 @@ use capt_tests::{
     documents,
     history::Kind,
     operator::{self, Operator, USER},
+    provider::Provider,
     root,
 };
 use futures::{StreamExt, stream};
@@ -76,7 +76,7 @@ async fn measure(clusters: usize) -> Result<String, Error> {
         stack.apply(&fs::read_to_string(root().join("examples").join(file))?).await?;
     }
     let operator = Operator::start(&stack, &["--workspace-api", "namespaced", "--cluster-status", "contract"])?;
-    let provider = tokio::spawn(provider::run(client.clone()));
+    let provider = Provider::start(&client, Duration::ZERO);
     let example = documents(&root().join("examples/cluster.yaml"))?;
     let (begin, mark) = (Instant::now(), jiff::Timestamp::now());
     stream::iter(0..clusters)
@@ -101,7 +101,7 @@ async fn measure(clusters: usize) -> Result<String, Error> {
     tokio::time::sleep(REST).await;
     let at_rest = stack.audit().requests_of(USER)?.since(resting).filter(|request| request.verb != "watch");
     let json = size(&client).await?;
-    provider.abort();
+    drop(provider);
     drop(operator);
     let bare = bare::rate(&client).await?;
     let expected = by_all.len() as f64 / bare;

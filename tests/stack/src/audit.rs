@@ -42,6 +42,15 @@ rules:
 - level: Metadata
 ";
 
+/// Cuts off what a killed API server left of its last line.
+pub(crate) fn end_at_a_line(log: &Path) -> Result<(), crate::Error> {
+    let fail = |source| crate::Error::file(&log.display().to_string(), source);
+    let text = std::fs::read(log).map_err(fail)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let file = std::fs::File::options().write(true).open(log).map_err(fail)?;
+    file.set_len(whole as u64).map_err(fail)
+}
+
 /// One request as the API server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {

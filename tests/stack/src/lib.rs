@@ -103,6 +103,9 @@ pub enum Error {
     /// A request to the API server failed.
     #[error("the stack's API server: {0}")]
     Kube(Box<kube::Error>),
+    /// etcd said something that it never says.
+    #[error("etcd did not answer as etcd does; its log is in the directory of the stack")]
+    Etcd,
     /// A file or port of the stack could not be had.
     #[error("cannot have {what} for the stack: {source}")]
     File {
@@ -182,7 +185,7 @@ impl Builder {
     async fn attempt(&self) -> Result<Stack, Error> {
         let start = Instant::now();
         let site = Site::new(self.tier)?;
-        let mut stack = Stack { site, processes: Vec::new(), tier: self.tier, took: Duration::ZERO };
+        let mut stack = Stack { site, api_server: None, processes: Vec::new(), tier: self.tier, took: Duration::ZERO };
         match stack.bring_up(self).await {
             Ok(()) => {
                 stack.took = start.elapsed();
@@ -200,6 +203,7 @@ impl Builder {
 pub struct Stack {
     // First, so that the processes are killed before they are reaped.
     site: Site,
+    api_server: Option<api_server::Running>,
     processes: Vec<Process>,
     tier: Tier,
     took: Duration,
@@ -224,7 +228,7 @@ impl Stack {
     async fn bring_up(&mut self, order: &Builder) -> Result<(), Error> {
         let admin = site::client(&self.site.kubeconfig(ADMIN, Some(MASTERS))?).await?;
         let mut step = Instant::now();
-        self.processes.extend(api_server::start(&self.site, &admin).await?);
+        self.api_server = Some(api_server::start(&self.site, &admin).await?);
         (order.progress)("etcd and kube-apiserver", step.elapsed());
 
         step = Instant::now();
@@ -301,7 +305,8 @@ impl Stack {
 
     /// Name and process id of each component.
     pub fn components(&self) -> Vec<(&'static str, u32)> {
-        self.processes.iter().map(|process| (process.name, process.id())).collect()
+        let first = self.api_server.iter().flat_map(|running| [&running.etcd, &running.api_server]);
+        first.chain(&self.processes).map(|process| (process.name, process.id())).collect()
     }
 
     /// The kubeconfig file of the administrator (user `admin` in `system:masters`).
@@ -337,6 +342,23 @@ impl Stack {
     /// is `None` for the cluster-scoped API.
     pub async fn age_workspace(&self, namespace: Option<&str>, name: &str) -> Result<(), Error> {
         provider::age_workspace(&self.admin_client().await?, namespace, name).await
+    }
+
+    /// Kills the API server, starts it again with what etcd holds, and waits until it is ready.
+    pub async fn restart_api_server(&mut self) -> Result<(), Error> {
+        let admin = self.admin_client().await?;
+        match &mut self.api_server {
+            Some(running) => running.restart(&self.site, &admin).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Has etcd forget every version of every object but the newest, as the API server has it do every five minutes.
+    pub async fn compact(&self) -> Result<(), Error> {
+        match &self.api_server {
+            Some(running) => running.compact().await,
+            None => Ok(()),
+        }
     }
 
     /// What everyone requested so far.

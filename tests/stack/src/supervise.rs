@@ -56,11 +56,11 @@ impl Supervisor {
         Ok(Self { directory: directory.to_owned(), shell, pipe, failed: Mutex::new(false) })
     }
 
-    /// Starts `command` as component `name` of this stack; its output goes to `logs/<name>.log`.
+    /// Starts `command` as component `name` of this stack; its output goes to the end of `logs/<name>.log`.
     pub(crate) fn spawn(&self, name: &'static str, command: &mut Command) -> Result<Process, Error> {
         let start = |source| Error::Start { name, source };
         let log = self.directory.join("logs").join(format!("{name}.log"));
-        let output = File::create(&log).map_err(start)?;
+        let output = File::options().create(true).append(true).open(&log).map_err(start)?;
         let child = command
             .current_dir(&self.directory)
             .process_group(0)
@@ -146,6 +146,13 @@ impl Process {
     /// How it ended, if it did.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        // Either fails only if it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// Its process id.

@@ -11,6 +11,7 @@ mod cluster_class;
 mod collision;
 mod deletion;
 mod diagnostics;
+mod disasters;
 mod failing;
 mod kill;
 mod lease;
