@@ -16,7 +16,7 @@ use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
     ownership::{self, Orphan},
     pass::{self, Observation, Settings},
-    world::{Coverage, Read, View, World},
+    world::{Coverage, Read, Relation, View, World},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -94,21 +94,23 @@ impl Cache {
         let mut state = self.state();
         let news = state.world.peek(&key).is_none_or(|known| says_something_new(known, &object));
         let update = rival::update_of(&object);
+        let said = state.world.relations(&key).to_vec();
         let changed = state.world.watched(key.clone(), resource_version, object);
         if let Some(update) = update.filter(|_| changed && self.scope.holds(&View::new(&state.world), &key)) {
             let listing = state.incomplete.iter().any(|(kind, _)| *kind == key.kind);
             self.lookout.saw(&key, update, listing);
         }
-        if changed && news { state.concerned(&key) } else { BTreeSet::new() }
+        if changed && news { state.concerned(&key, &said) } else { BTreeSet::new() }
     }
 
     /// An object is gone.
     pub fn deleted(&self, key: &ObjectKey, resource_version: u64) -> BTreeSet<ObjectKey> {
         let mut state = self.state();
         let known = state.world.peek(key).is_some();
+        let said = state.world.relations(key).to_vec();
         state.world.deleted(key, resource_version);
         self.lookout.gone(key);
-        if known { state.concerned(key) } else { BTreeSet::new() }
+        if known { state.concerned(key, &said) } else { BTreeSet::new() }
     }
 
     /// A list of `kind` in a namespace, or in all, is complete; `listed` are all its objects. The last
@@ -125,7 +127,7 @@ impl Cache {
                 return pass::KINDS.into_iter().flat_map(|kind| state.world.keys(kind)).cloned().collect();
             }
         }
-        gone.iter().flat_map(|key| state.concerned(key)).collect()
+        gone.iter().flat_map(|(key, said)| state.concerned(key, said)).collect()
     }
 
     /// Takes over the answer to a write of ours, so that the next pass sees it at once.
@@ -133,6 +135,7 @@ impl Cache {
         let Some(target) = request.written() else { return BTreeSet::new() };
         let deletes = matches!(request, Request::Delete { .. });
         let mut state = self.state();
+        let said = state.world.relations(target).to_vec();
         if is_gone(&answer, deletes) {
             // Version 0: the answer does not tell at which version the object went.
             state.world.deleted(target, 0);
@@ -144,7 +147,7 @@ impl Cache {
             state.world.written(key, resource_version, object);
         }
         // Also when a watch was faster: its event may have come before the reads that count now.
-        state.concerned(target)
+        state.concerned(target, &said)
     }
 
     /// What a pass over the object at `key` depends on, whose it is included; from now on events on it
@@ -162,7 +165,7 @@ impl Cache {
         let reads = view.into_reads();
         let elsewhere = reads.iter().filter_map(|read| match read {
             Read::Object(target) if !state.world.covers(target) => Some(target.clone()),
-            Read::Object(_) | Read::List(_, _) => None,
+            Read::Object(_) | Read::List(_, _) | Read::Related(_) => None,
         });
         let mut unwatched: BTreeSet<ObjectKey> = elsewhere.collect();
         let known = if unwatched.is_empty() {
@@ -250,8 +253,12 @@ impl Cache {
 }
 
 impl State {
-    fn concerned(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
-        if self.incomplete.is_empty() { self.triggers.concerned(key) } else { BTreeSet::new() }
+    /// The passes that a change of the object at `key` concerns, which said `before` of others.
+    fn concerned(&self, key: &ObjectKey, before: &[Relation]) -> BTreeSet<ObjectKey> {
+        if !self.incomplete.is_empty() {
+            return BTreeSet::new();
+        }
+        self.triggers.concerned(key, before.iter().chain(self.world.relations(key)))
     }
 }
 

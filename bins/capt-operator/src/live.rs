@@ -246,7 +246,7 @@ fn secrets_read(world: &World, settings: Settings, roots: &[ObjectKey]) -> BTree
     }
     let reads = view.into_reads().into_iter().filter_map(|read| match read {
         Read::Object(key) if key.kind == Kind::Secret => Some(key),
-        Read::Object(_) | Read::List(_, _) => None,
+        Read::Object(_) | Read::List(_, _) | Read::Related(_) => None,
     });
     reads.collect()
 }

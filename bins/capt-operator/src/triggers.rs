@@ -6,7 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capt_reconcile::{object::ObjectKey, pass, world::Read};
+use capt_reconcile::{
+    object::ObjectKey,
+    pass,
+    world::{Read, Relation},
+};
 
 /// Reads of each pass, and the way back.
 #[derive(Debug, Default)]
@@ -37,12 +41,18 @@ impl Triggers {
         }
     }
 
-    /// The objects whose passes an event on the object at `key` concerns.
-    pub fn concerned(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+    /// The objects whose passes an event on the object at `key` concerns; `relations` is what it said of others before
+    /// and says now.
+    pub fn concerned<'r>(
+        &self,
+        key: &ObjectKey,
+        relations: impl IntoIterator<Item = &'r Relation>,
+    ) -> BTreeSet<ObjectKey> {
         let mut reads =
             vec![Read::Object(key.clone()), Read::List(key.kind, None), Read::List(key.kind, key.namespace.clone())];
         // Of a cluster-scoped object the last two are the same.
         reads.dedup();
+        reads.extend(relations.into_iter().cloned().map(Read::Related));
         let mut concerned: BTreeSet<ObjectKey> =
             reads.iter().filter_map(|read| self.readers.get(read)).flatten().cloned().collect();
         if pass::KINDS.contains(&key.kind) {
@@ -71,8 +81,8 @@ mod tests {
     #[test]
     fn an_object_concerns_its_own_pass_even_before_the_first() {
         let triggers = Triggers::default();
-        assert_eq!(triggers.concerned(&apply("a")), BTreeSet::from([apply("a")]));
-        assert_eq!(triggers.concerned(&secret("ns", "a")), BTreeSet::new(), "a Secret has no passes");
+        assert_eq!(triggers.concerned(&apply("a"), &[]), BTreeSet::from([apply("a")]));
+        assert_eq!(triggers.concerned(&secret("ns", "a"), &[]), BTreeSet::new(), "a Secret has no passes");
     }
 
     #[test]
@@ -80,8 +90,8 @@ mod tests {
         let mut triggers = Triggers::default();
         triggers.replace(&apply("one"), BTreeSet::from([Read::List(Kind::Secret, Some("ns".into()))]));
         triggers.replace(&apply("all"), BTreeSet::from([Read::List(Kind::Secret, None)]));
-        assert_eq!(triggers.concerned(&secret("ns", "x")), BTreeSet::from([apply("one"), apply("all")]));
-        assert_eq!(triggers.concerned(&secret("other", "x")), BTreeSet::from([apply("all")]));
+        assert_eq!(triggers.concerned(&secret("ns", "x"), &[]), BTreeSet::from([apply("one"), apply("all")]));
+        assert_eq!(triggers.concerned(&secret("other", "x"), &[]), BTreeSet::from([apply("all")]));
     }
 
     #[test]
@@ -89,8 +99,8 @@ mod tests {
         let mut triggers = Triggers::default();
         triggers.replace(&apply("a"), BTreeSet::from([Read::Object(secret("ns", "old"))]));
         triggers.replace(&apply("a"), BTreeSet::from([Read::Object(secret("ns", "new"))]));
-        assert_eq!(triggers.concerned(&secret("ns", "old")), BTreeSet::new());
-        assert_eq!(triggers.concerned(&secret("ns", "new")), BTreeSet::from([apply("a")]));
+        assert_eq!(triggers.concerned(&secret("ns", "old"), &[]), BTreeSet::new());
+        assert_eq!(triggers.concerned(&secret("ns", "new"), &[]), BTreeSet::from([apply("a")]));
         triggers.forget(&apply("a"));
         assert!(triggers.readers.is_empty() && triggers.reads.is_empty(), "nothing is left behind");
     }
@@ -101,20 +111,26 @@ mod tests {
             .prop_map(|(kind, name, namespace)| ObjectKey::new(kind, &format!("ns{namespace}"), &format!("n{name}")))
     }
 
+    fn any_relation() -> impl Strategy<Value = Relation> {
+        any_key().prop_map(Relation::Waiting)
+    }
+
     fn any_read() -> impl Strategy<Value = Read> {
         prop_oneof![
             any_key().prop_map(Read::Object),
             any_key().prop_map(|key| Read::List(key.kind, key.namespace)),
             any_key().prop_map(|key| Read::List(key.kind, None)),
+            any_relation().prop_map(Read::Related),
         ]
     }
 
     /// By definition: the last reads of each pass, searched one by one.
-    fn searched(last: &BTreeMap<ObjectKey, BTreeSet<Read>>, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+    fn searched(last: &BTreeMap<ObjectKey, BTreeSet<Read>>, key: &ObjectKey, said: &[Relation]) -> BTreeSet<ObjectKey> {
         let about = |read: &Read| match read {
             Read::Object(object) => object == key,
             Read::List(kind, None) => *kind == key.kind,
             Read::List(kind, namespace) => *kind == key.kind && *namespace == key.namespace,
+            Read::Related(relation) => said.contains(relation),
         };
         let readers = last.iter().filter(|(_, reads)| reads.iter().any(about)).map(|(object, _)| object.clone());
         readers.chain(pass::KINDS.contains(&key.kind).then(|| key.clone())).collect()
@@ -125,6 +141,7 @@ mod tests {
         fn the_index_answers_as_a_search_would(
             steps in prop::collection::vec((any_key(), prop::option::of(prop::collection::btree_set(any_read(), 0..4))), 0..24),
             event in any_key(),
+            said in prop::collection::vec(any_relation(), 0..3),
         ) {
             let (mut triggers, mut last) = (Triggers::default(), BTreeMap::new());
             for (object, reads) in steps {
@@ -136,7 +153,7 @@ mod tests {
                     last.remove(&object);
                 }
             }
-            prop_assert_eq!(triggers.concerned(&event), searched(&last, &event));
+            prop_assert_eq!(triggers.concerned(&event, &said), searched(&last, &event, &said));
         }
     }
 }

@@ -16,8 +16,7 @@ use crate::{
     object::{Kind, ObjectKey},
     outputs, ownership,
     pass::Settings,
-    workspace_template_apply::waits,
-    world::{Seen, View},
+    world::{Seen, View, target},
 };
 
 /// What those that refer to an object know of it.
@@ -181,7 +180,7 @@ impl Walk<'_, '_> {
         self.know(workspace.clone(), Origin { maker, ready, late, ..Origin::default() });
         self.edge(key, workspace);
         for reference in &apply.spec.wait_for_workspaces {
-            let target = self.waited_for(waits::target(reference, namespace));
+            let target = self.waited_for(target(reference, namespace));
             self.graph.has_waits |= Some(&target) != after.as_ref();
             self.edge(key, target);
         }

@@ -15,7 +15,7 @@ mod pausing;
 mod plan;
 mod takeover;
 mod verdicts;
-pub(crate) mod waits;
+mod waits;
 
 pub(crate) use observe::is_current;
 pub use observe::{Evidence, Observed, observe};

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capt_api::{WorkspaceReference, WorkspaceTemplateApply, foreign::WorkspaceApi, names::CLUSTER_NAME_LABEL};
+use capt_api::{WorkspaceTemplateApply, foreign::WorkspaceApi, names::CLUSTER_NAME_LABEL};
 use kube::ResourceExt;
 
 use super::observe::is_current;
@@ -16,7 +16,7 @@ use crate::{
     outputs::{self, Progress},
     ownership,
     pass::Settings,
-    world::{Seen, View},
+    world::{Seen, View, target},
 };
 
 /// Something an apply waits for that is not there yet.
@@ -79,12 +79,6 @@ fn told(view: &View<'_>, key: &ObjectKey) -> String {
     if view.covers(key) { key.to_string() } else { format!("{key} (its namespace is not watched here)") }
 }
 
-/// The apply that a reference would name; a Workspace where there is no such apply.
-pub(crate) fn target(reference: &WorkspaceReference, namespace: &str) -> ObjectKey {
-    let namespace = reference.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(namespace);
-    ObjectKey::new(Kind::Apply, namespace, &reference.name)
-}
-
 fn targets(apply: &WorkspaceTemplateApply, namespace: &str) -> Vec<ObjectKey> {
     apply.spec.wait_for_workspaces.iter().map(|reference| target(reference, namespace)).collect()
 }
@@ -145,16 +139,26 @@ fn circle(start: &ObjectKey, next: impl Fn(&ObjectKey) -> Vec<ObjectKey>) -> Opt
 pub(super) fn dependents(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace: &str) -> Option<Dependents> {
     let own = meta::key_of(Kind::Apply, apply);
     let mut deleting: BTreeSet<ObjectKey> = BTreeSet::new();
-    // From each apply to those that wait for it.
+    if meta::is_deleting(apply) {
+        deleting.insert(own.clone());
+    }
+    // From each apply to those that wait for it, as far as this one leads.
     let mut waiting: BTreeMap<ObjectKey, Vec<ObjectKey>> = BTreeMap::new();
-    for other in view.applies()? {
-        let key = meta::key_of(Kind::Apply, other.as_ref());
-        for target in targets(&other, key.namespace.as_deref().unwrap_or_default()) {
-            waiting.entry(target).or_default().push(key.clone());
+    let mut left = vec![own.clone()];
+    while let Some(key) = left.pop() {
+        if waiting.contains_key(&key) {
+            continue;
         }
-        if meta::is_deleting(other.as_ref()) {
-            deleting.insert(key);
+        let mut keys = Vec::new();
+        for other in view.waiting_for(&key)? {
+            let other_key = meta::key_of(Kind::Apply, other.as_ref());
+            if meta::is_deleting(other.as_ref()) {
+                deleting.insert(other_key.clone());
+            }
+            keys.push(other_key);
         }
+        left.extend(keys.iter().cloned());
+        waiting.insert(key, keys);
     }
     let waiting_for = |key: &ObjectKey| waiting.get(key).cloned().unwrap_or_default();
     let deleting_after = |key: &ObjectKey| {

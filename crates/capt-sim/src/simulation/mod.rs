@@ -498,6 +498,7 @@ impl Simulation {
         let (Some(target), Response::Object(object)) = (request.written(), response) else {
             return;
         };
+        let said = self.world.relations(target).to_vec();
         if self.api.get(target).is_none() {
             // The answer does not tell at which version the object went.
             self.world.deleted(target, 0);
@@ -506,7 +507,7 @@ impl Simulation {
             let object = self.parsed.get(target, version, object);
             self.world.written(target.clone(), version, object);
         }
-        self.readers.concerned(target, &mut self.due);
+        self.readers.concerned(target, said.iter().chain(self.world.relations(target)), &mut self.due);
         if KINDS.contains(&target.kind) {
             self.due.insert(target.clone());
         }
@@ -546,6 +547,7 @@ fn take_over(
     due: &mut BTreeSet<ObjectKey>,
 ) {
     let Change { key, resource_version, at: _, object } = change;
+    let said = world.relations(key).to_vec();
     if let Some(object) = object {
         let object = parsed.get(key, *resource_version, object);
         if !world.watched(key.clone(), *resource_version, object) {
@@ -554,7 +556,7 @@ fn take_over(
     } else {
         world.deleted(key, *resource_version);
     }
-    readers.concerned(key, due);
+    readers.concerned(key, said.iter().chain(world.relations(key)), due);
     if KINDS.contains(&key.kind) {
         due.insert(key.clone());
     }

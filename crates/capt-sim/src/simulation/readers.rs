@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capt_reconcile::{object::ObjectKey, world::Read};
+use capt_reconcile::{
+    object::ObjectKey,
+    world::{Read, Relation},
+};
 
 /// What each pass read when it was run last, and the other way round.
 #[derive(Debug, Default)]
@@ -33,10 +36,16 @@ impl Readers {
         }
     }
 
-    /// Adds the passes that a change of `key` concerns.
-    pub(super) fn concerned(&self, key: &ObjectKey, due: &mut BTreeSet<ObjectKey>) {
+    /// Adds the passes that a change of `key` concerns; `relations` is what it said of others before and says now.
+    pub(super) fn concerned<'r>(
+        &self,
+        key: &ObjectKey,
+        relations: impl IntoIterator<Item = &'r Relation>,
+        due: &mut BTreeSet<ObjectKey>,
+    ) {
         let lists = [Read::List(key.kind, None), Read::List(key.kind, key.namespace.clone())];
-        for read in [Read::Object(key.clone())].iter().chain(&lists) {
+        let related: Vec<Read> = relations.into_iter().cloned().map(Read::Related).collect();
+        for read in [Read::Object(key.clone())].iter().chain(&lists).chain(&related) {
             due.extend(self.readers.get(read).into_iter().flatten().cloned());
         }
     }

@@ -376,6 +376,10 @@ impl Model {
             .map(|read| match read {
                 Read::Object(key) => Reading::Object(key),
                 Read::List(kind, namespace) => Reading::List(kind, namespace),
+                Read::Related(relation) => {
+                    let (kind, namespace) = relation.among();
+                    Reading::List(kind, namespace.map(str::to_owned))
+                }
             })
             .collect();
         let values = self.values(state, &readings);

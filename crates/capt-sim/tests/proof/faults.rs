@@ -208,6 +208,7 @@ pub fn read_objects(world: &World, key: &ObjectKey, settings: capt_reconcile::pa
                 let of = |key: &&ObjectKey| namespace.is_none() || key.namespace == namespace;
                 keys.extend(world.keys(kind).filter(of).cloned());
             }
+            Read::Related(relation) => keys.extend(world.related(&relation).cloned()),
         }
     }
     keys.sort();

@@ -1,0 +1,98 @@
+//! What objects say of others, so that those who ask find them without looking at everything.
+//!
+//! An answer is as good as a look at all objects of the kind: a change that makes an object say something, or no longer,
+//! concerns those who asked for that, and nobody else.
+
+use std::collections::BTreeSet;
+
+use capt_api::{WorkspaceReference, WorkspaceTemplateApply, foreign::OwnerView};
+use kube::ResourceExt;
+
+use crate::object::{Kind, Object, ObjectKey};
+
+/// Something that an object says of another one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// An object of `kind` in `namespace` is owned by the `owner` called `name`.
+    Owned {
+        /// Kind of the object: a CAPTControlPlane or an apply.
+        kind: Kind,
+        /// Namespace of both.
+        namespace: Option<String>,
+        /// Kind of the owner.
+        owner: Kind,
+        /// Name of the owner.
+        name: String,
+    },
+    /// An apply waits for the apply at this key, or for the Workspace of that name.
+    Waiting(ObjectKey),
+    /// An apply is so broken that it cannot be told what it waits for.
+    Unreadable,
+}
+
+impl Relation {
+    /// Kind and namespace of the objects that can say it; no namespace for all.
+    pub fn among(&self) -> (Kind, Option<&str>) {
+        match self {
+            Self::Owned { kind, namespace, owner: _, name: _ } => (*kind, namespace.as_deref()),
+            Self::Waiting(_) | Self::Unreadable => (Kind::Apply, None),
+        }
+    }
+}
+
+/// The apply that a reference would name; a Workspace where there is no such apply.
+pub(crate) fn target(reference: &WorkspaceReference, namespace: &str) -> ObjectKey {
+    let namespace = reference.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(namespace);
+    ObjectKey::new(Kind::Apply, namespace, &reference.name)
+}
+
+/// What the object at `key` says of others.
+pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
+    let mut said: BTreeSet<Relation> = BTreeSet::new();
+    let mut own = |group: &str, kind: &str, name: &str| {
+        if let Some(owner) = Kind::find(group, kind) {
+            let (kind, namespace, name) = (key.kind, key.namespace.clone(), name.to_owned());
+            said.insert(Relation::Owned { kind, namespace, owner, name });
+        }
+    };
+    match object {
+        Object::ControlPlane(plane) => own_all(plane.as_ref(), own),
+        Object::Apply(apply) => {
+            own_all(apply.as_ref(), &mut own);
+            said.extend(waits(key, apply));
+        }
+        Object::Malformed(malformed) => match key.kind {
+            Kind::CaptControlPlane | Kind::Apply => {
+                for owner in &malformed.meta.owner_references {
+                    own(OwnerView::group(owner), &owner.kind, &owner.name);
+                }
+                match (&malformed.apply, key.kind) {
+                    (Some(apply), _) => said.extend(waits(key, apply)),
+                    (None, Kind::Apply) => {
+                        said.insert(Relation::Unreadable);
+                    }
+                    (None, _) => {}
+                }
+            }
+            Kind::Cluster | Kind::CaptCluster | Kind::Template | Kind::Workspace(_) | Kind::Secret => {}
+        },
+        Object::Cluster(_)
+        | Object::CaptCluster(_)
+        | Object::Template(_)
+        | Object::Workspace(_)
+        | Object::Secret(_) => {}
+    }
+    said.into_iter().collect()
+}
+
+fn own_all<K: ResourceExt>(object: &K, mut own: impl FnMut(&str, &str, &str)) {
+    for owner in object.owner_references() {
+        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+        own(group, &owner.kind, &owner.name);
+    }
+}
+
+fn waits(key: &ObjectKey, apply: &WorkspaceTemplateApply) -> impl Iterator<Item = Relation> {
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    apply.spec.wait_for_workspaces.iter().map(move |reference| Relation::Waiting(target(reference, namespace)))
+}

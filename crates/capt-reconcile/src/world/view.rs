@@ -1,0 +1,281 @@
+//! What a pass sees of a world, and what it has read of it.
+
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+
+use capt_api::{
+    CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
+    foreign::{ClusterView, OwnerView, SecretView, WorkspaceApi, WorkspaceView},
+};
+use kube::ResourceExt;
+
+use super::{Coverage, Probe, Relation, Seen, World};
+use crate::{
+    meta,
+    object::{Kind, Object, ObjectKey},
+};
+
+/// What a pass read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Read {
+    /// One object.
+    Object(ObjectKey),
+    /// All objects of a kind, of one namespace or of all.
+    List(Kind, Option<String>),
+    /// The objects that say something of another one.
+    Related(Relation),
+}
+
+/// Reads a [`World`] and records what was read.
+#[derive(Debug)]
+pub struct View<'w> {
+    world: &'w World,
+    reads: RefCell<BTreeSet<Read>>,
+}
+
+/// Accessors by type; an object that does not parse is unknown.
+macro_rules! accessors {
+    ($($get:ident $variant:ident $kind:expr => $type:ty;)*) => {
+        impl View<'_> {
+            $(
+                #[doc = concat!("The ", stringify!($type), " `name` in `namespace`.")]
+                pub fn $get(&self, namespace: &str, name: &str) -> Seen<Arc<$type>> {
+                    match self.get(ObjectKey::new($kind, namespace, name)) {
+                        Seen::Present(Object::$variant(object)) => Seen::Present(Arc::clone(object)),
+                        Seen::Present(_) | Seen::Unknown => Seen::Unknown,
+                        Seen::Absent { live } => Seen::Absent { live },
+                    }
+                }
+            )*
+        }
+    };
+}
+
+accessors! {
+    cluster Cluster Kind::Cluster => ClusterView;
+    captcluster CaptCluster Kind::CaptCluster => CAPTCluster;
+    control_plane ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
+    template Template Kind::Template => WorkspaceTemplate;
+    apply Apply Kind::Apply => WorkspaceTemplateApply;
+    secret Secret Kind::Secret => SecretView;
+}
+
+impl<'w> View<'w> {
+    /// A view that has read nothing yet.
+    pub const fn new(world: &'w World) -> Self {
+        Self { world, reads: RefCell::new(BTreeSet::new()) }
+    }
+
+    /// The Workspace at `key`.
+    pub fn workspace(&self, key: ObjectKey) -> Seen<Arc<WorkspaceView>> {
+        match self.get(key) {
+            Seen::Present(Object::Workspace(workspace)) => Seen::Present(Arc::clone(workspace)),
+            Seen::Present(_) | Seen::Unknown => Seen::Unknown,
+            Seen::Absent { live } => Seen::Absent { live },
+        }
+    }
+
+    /// The control planes in `namespace` that the Cluster `cluster` owns; `None` if not all are known. One that
+    /// does not parse concerns its own Cluster and no other.
+    pub fn control_planes_of(&self, namespace: Option<&str>, cluster: &str) -> Option<Vec<Arc<CAPTControlPlane>>> {
+        let mut planes = Vec::new();
+        let relation = Relation::Owned {
+            kind: Kind::CaptControlPlane,
+            namespace: namespace.map(str::to_owned),
+            owner: Kind::Cluster,
+            name: cluster.to_owned(),
+        };
+        for object in self.related(relation)? {
+            match object {
+                Object::ControlPlane(plane) if meta::owner_cluster_name(plane.as_ref()) == Some(cluster) => {
+                    planes.push(Arc::clone(plane));
+                }
+                Object::Malformed(malformed)
+                    if malformed.meta.owner_references.iter().any(|owner| is_cluster(owner, cluster)) =>
+                {
+                    return None;
+                }
+                Object::ControlPlane(_)
+                | Object::Malformed(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Apply(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(planes)
+    }
+
+    /// All applies, everywhere, as far as they say something of other objects; `None` if not all are known. Of
+    /// one that does not parse that much is enough, so that it holds up no stranger.
+    pub fn applies(&self) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        let mut applies = Vec::new();
+        for object in self.list(Kind::Apply, None)? {
+            match object {
+                Object::Apply(apply) => applies.push(Arc::clone(apply)),
+                Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
+                Object::ControlPlane(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(applies)
+    }
+
+    /// The applies in `namespace` that the object `name` of `kind` owns; `None` if not all are known. One that does
+    /// not parse concerns its own owner and nobody else.
+    pub fn applies_of(
+        &self,
+        namespace: Option<&str>,
+        kind: Kind,
+        name: &str,
+    ) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        let is_owner = |group: &str, its_kind: &str, its_name: &str| {
+            its_name == name && its_kind == kind.name() && group == kind.group()
+        };
+        let mut applies = Vec::new();
+        let relation = Relation::Owned {
+            kind: Kind::Apply,
+            namespace: namespace.map(str::to_owned),
+            owner: kind,
+            name: name.to_owned(),
+        };
+        for object in self.related(relation)? {
+            match object {
+                Object::Apply(apply)
+                    if apply.owner_references().iter().any(|owner| {
+                        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+                        is_owner(group, &owner.kind, &owner.name)
+                    }) =>
+                {
+                    applies.push(Arc::clone(apply));
+                }
+                Object::Malformed(malformed)
+                    if malformed
+                        .meta
+                        .owner_references
+                        .iter()
+                        .any(|owner| is_owner(owner.group(), &owner.kind, &owner.name)) =>
+                {
+                    return None;
+                }
+                Object::Apply(_)
+                | Object::Malformed(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::ControlPlane(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(applies)
+    }
+
+    /// The applies that wait for the apply or the Workspace at `key`, everywhere; `None` if not all are known, or if
+    /// there is one of which nobody can tell what it waits for.
+    pub fn waiting_for(&self, key: &ObjectKey) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        if self.related(Relation::Unreadable)?.next().is_some() {
+            return None;
+        }
+        let mut applies = Vec::new();
+        for object in self.related(Relation::Waiting(key.clone()))? {
+            match object {
+                Object::Apply(apply) => applies.push(Arc::clone(apply)),
+                Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
+                Object::ControlPlane(_)
+                | Object::Cluster(_)
+                | Object::CaptCluster(_)
+                | Object::Template(_)
+                | Object::Workspace(_)
+                | Object::Secret(_) => {}
+            }
+        }
+        Some(applies)
+    }
+
+    /// All Workspaces of `api`, everywhere; `None` if not all are known.
+    pub fn workspaces(&self, api: WorkspaceApi) -> Option<Vec<Arc<WorkspaceView>>> {
+        let objects = self.list(Kind::Workspace(api), None)?;
+        let workspaces = objects.filter_map(|object| match object {
+            Object::Workspace(workspace) => Some(Arc::clone(workspace)),
+            _ => None,
+        });
+        Some(workspaces.collect())
+    }
+
+    /// The object at `key` as it is known, without recording a read.
+    pub fn peek(&self, key: &ObjectKey) -> Option<&'w Object> {
+        self.world.peek(key)
+    }
+
+    /// Records a read of the object at `key`, for whoever looks at it by [`View::peek`].
+    pub fn read(&self, key: &ObjectKey) {
+        self.reads.borrow_mut().insert(Read::Object(key.clone()));
+    }
+
+    /// What a probe of the API server of the control plane at `key` said.
+    pub fn probe(&self, key: &ObjectKey) -> Option<&'w Probe> {
+        self.world.probes.get(key)
+    }
+
+    /// Whether Cluster API core was seen at work on any Cluster, even on one that is gone. This is no read: what
+    /// core does to a Cluster is an event on that Cluster.
+    pub const fn core_seen(&self) -> bool {
+        self.world.core_seen
+    }
+
+    /// Whether it would be known if there were an object at `key`; see [`World::covers`].
+    pub fn covers(&self, key: &ObjectKey) -> bool {
+        self.world.covers(key)
+    }
+
+    /// What was read so far.
+    pub fn into_reads(self) -> BTreeSet<Read> {
+        self.reads.into_inner()
+    }
+
+    fn get(&self, key: ObjectKey) -> Seen<&'w Object> {
+        let seen = self.world.get(&key);
+        self.reads.borrow_mut().insert(Read::Object(key));
+        seen
+    }
+
+    pub(super) fn list(&self, kind: Kind, namespace: Option<&str>) -> Option<impl Iterator<Item = &'w Object>> {
+        self.reads.borrow_mut().insert(Read::List(kind, namespace.map(str::to_owned)));
+        self.knows_all(kind, namespace).then(|| self.world.of(kind, namespace).map(|(_, entry)| &entry.object))
+    }
+
+    /// The objects that say `relation`; `None` if not all of their kind are known.
+    fn related(&self, relation: Relation) -> Option<impl Iterator<Item = &'w Object> + use<'w>> {
+        let (kind, namespace) = relation.among();
+        let objects = self.knows_all(kind, namespace).then(|| {
+            let keys: Vec<&ObjectKey> = self.world.related(&relation).collect();
+            keys.into_iter().filter_map(|key| self.world.peek(key))
+        });
+        self.reads.borrow_mut().insert(Read::Related(relation));
+        objects
+    }
+
+    /// Whether all objects of `kind` in `namespace`, or everywhere, are known.
+    fn knows_all(&self, kind: Kind, namespace: Option<&str>) -> bool {
+        let is_listed = match self.world.coverage.get(&kind) {
+            None | Some(Coverage::Incomplete) => false,
+            Some(Coverage::Cached | Coverage::Live) => true,
+        };
+        let is_limited = self
+            .world
+            .limits
+            .get(&kind)
+            .is_some_and(|namespaces| namespace.is_none_or(|namespace| !namespaces.contains(namespace)));
+        is_listed && !is_limited
+    }
+}
+
+fn is_cluster(owner: &OwnerView, name: &str) -> bool {
+    owner.kind == Kind::Cluster.name() && owner.group() == Kind::Cluster.group() && owner.name == name
+}
