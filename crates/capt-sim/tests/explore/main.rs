@@ -13,6 +13,10 @@ mod search;
 mod state;
 mod versions;
 
+/// As the operator has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::object::Kind;
 use deeds::Deed;

@@ -4,6 +4,10 @@
 #![allow(dead_code, unreachable_pub)] // the explorer is shared with its own test
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests fail by panicking, as tests do
 
+/// As the operator has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[path = "../explore/checks.rs"]
 mod checks;
 #[path = "../common/mod.rs"]
