@@ -97,18 +97,18 @@ impl Trouble {
         disasters: &[Disaster],
         begin: impl AsyncFn(&Scene, &str),
     ) {
-        let mut begun = 0;
+        let mut so_far = 0;
         for (number, disaster) in disasters.iter().enumerate() {
             // The last cluster has some of it too.
             let due = ((number + 1) * scene.clusters.len() * 4).div_ceil(disasters.len() * 3).min(scene.clusters.len());
-            for name in &scene.clusters[begun..due] {
+            for name in &scene.clusters[so_far..due] {
                 begin(scene, name).await;
             }
-            begun = due;
+            so_far = due;
             tokio::time::sleep(Duration::from_millis(300 + self.throw(3000))).await;
             self.strike(scene, *disaster).await;
         }
-        assert_eq!(begun, scene.clusters.len());
+        assert_eq!(so_far, scene.clusters.len());
     }
 
     async fn strike(&mut self, scene: &mut Scene, disaster: Disaster) {
