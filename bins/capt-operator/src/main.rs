@@ -4,10 +4,6 @@ use std::{io, process::ExitCode};
 
 use capt_operator::Io;
 
-/// Most of what a pass costs is memory that is taken and given back.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let mut io = Io { stdin: &mut io::stdin(), stdout: &mut io::stdout(), stderr: &mut io::stderr() };
     ExitCode::from(capt_operator::main(std::env::args_os(), &mut io))

@@ -18,10 +18,6 @@ use capt_status::Time;
 use divan::{Bencher, black_box};
 use serde_json::Value;
 
-/// As the operator has it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() {
     divan::main();
 }

@@ -9,10 +9,6 @@ mod common;
 #[path = "../tests/common/whole_life.rs"]
 mod whole_life;
 
-/// As the operator has it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() {
     divan::main();
 }

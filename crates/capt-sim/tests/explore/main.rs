@@ -13,7 +13,7 @@ mod search;
 mod state;
 mod versions;
 
-/// As the operator has it.
+/// Millions of small worlds are made and thrown away.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

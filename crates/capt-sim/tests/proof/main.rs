@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub)] // the explorer is shared with its own test
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests fail by panicking, as tests do
 
-/// As the operator has it.
+/// Millions of small worlds are made and thrown away.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
