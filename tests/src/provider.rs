@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
-use capt_sim::{provider::Outputs, terraform};
+use capt_sim::terraform;
 use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DeleteParams, DynamicObject, Patch, PatchParams},
@@ -88,8 +89,7 @@ impl Work {
                 let Ok(mut workspace) = workspace else { return };
                 while self.step(&workspace).await.is_err() {
                     tokio::time::sleep(AGAIN).await;
-                    let api = self.kind.api(&self.client, workspace.metadata.namespace.as_deref());
-                    match api.get_opt(&workspace.name_any()).await {
+                    match self.api(&workspace).get_opt(&workspace.name_any()).await {
                         Ok(Some(now)) if now.metadata.uid == workspace.metadata.uid => workspace = now,
                         Ok(_) => return,
                         // The API server is away.
@@ -101,55 +101,66 @@ impl Work {
     }
 
     async fn step(&self, workspace: &DynamicObject) -> Result<(), kube::Error> {
-        let (name, uid) = (workspace.name_any(), workspace.uid().unwrap_or_default());
-        let generation = workspace.metadata.generation.unwrap_or_default();
-        let api = self.kind.api(&self.client, workspace.metadata.namespace.as_deref());
         let is_held = workspace.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
-        let record = |change: fn(&mut Life, i64)| {
-            change(lock(&self.ledger).entry(name.clone()).or_default().entry(uid.clone()).or_default(), generation);
-        };
         if workspace.metadata.deletion_timestamp.is_some() {
-            if !is_held {
-                return Ok(());
-            }
-            tokio::time::sleep(self.takes).await;
-            record(|life, _| life.destroyed = true);
-            if let Some((secret, namespace)) = secret_of(workspace) {
-                let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(self.client.clone(), &namespace);
-                match secrets.delete(&secret, &DeleteParams::default()).await {
-                    Ok(_) => {}
-                    Err(error) if is_gone(&error) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let left: Vec<&String> = workspace.finalizers().iter().filter(|it| *it != FINALIZER).collect();
-            let finalizers = json!({"metadata": {"finalizers": left, "uid": uid}});
-            return api.patch(&name, &PatchParams::default(), &Patch::Merge(finalizers)).await.map(drop);
+            return if is_held { self.destroy(workspace).await } else { Ok(()) };
         }
         let observed = workspace.data.pointer("/status/conditions/0/observedGeneration").and_then(Value::as_i64);
-        if observed == Some(generation) {
+        if observed == workspace.metadata.generation {
             return Ok(());
         }
         if !is_held {
-            let all: Vec<&str> = workspace.finalizers().iter().map(String::as_str).chain([FINALIZER]).collect();
-            let finalizers = json!({"metadata": {"finalizers": all, "uid": uid}});
-            api.patch(&name, &PatchParams::default(), &Patch::Merge(finalizers)).await?;
+            self.hold(workspace, workspace.finalizers().iter().map(String::as_str).chain([FINALIZER])).await?;
         }
         tokio::time::sleep(self.takes).await;
-        record(|life, generation| life.applied = life.applied.max(generation));
-        self.make_ready(workspace, &api).await
+        let generation = workspace.metadata.generation.unwrap_or_default();
+        self.record(workspace, |life| life.applied = life.applied.max(generation));
+        self.make_ready(workspace).await
     }
 
-    async fn make_ready(&self, workspace: &DynamicObject, api: &Api<DynamicObject>) -> Result<(), kube::Error> {
-        let value = serde_json::to_value(workspace).map_err(kube::Error::SerdeError)?;
-        let Outputs { plain, sensitive, .. } = terraform::guess(&value);
-        let applying = PatchParams::apply(MANAGER).force();
-        if let Some((secret, namespace)) = secret_of(workspace) {
-            let texts = plain.iter().map(|(name, value)| (name.clone(), text(value)));
-            let data: BTreeMap<String, String> = texts.chain(sensitive).collect();
-            let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret}, "stringData": data});
-            secrets.patch(&secret, &applying, &Patch::Apply(body)).await?;
+    async fn destroy(&self, workspace: &DynamicObject) -> Result<(), kube::Error> {
+        tokio::time::sleep(self.takes).await;
+        self.record(workspace, |life| life.destroyed = true);
+        if let Some((secrets, name)) = self.secret_of(workspace) {
+            match secrets.delete(&name, &DeleteParams::default()).await {
+                Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+                result => drop(result?),
+            }
+        }
+        let others = workspace.finalizers().iter().map(String::as_str).filter(|finalizer| *finalizer != FINALIZER);
+        self.hold(workspace, others).await
+    }
+
+    fn record(&self, workspace: &DynamicObject, change: impl FnOnce(&mut Life)) {
+        let mut ledger = lock(&self.ledger);
+        let lives = ledger.entry(workspace.name_any()).or_default();
+        change(lives.entry(workspace.uid().unwrap_or_default()).or_default());
+    }
+
+    /// Gives the Workspace these finalizers.
+    async fn hold(&self, workspace: &DynamicObject, finalizers: impl Iterator<Item = &str>) -> Result<(), kube::Error> {
+        let finalizers: Vec<&str> = finalizers.collect();
+        let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers, "uid": workspace.metadata.uid}}));
+        self.api(workspace).patch(&workspace.name_any(), &PatchParams::default(), &patch).await.map(drop)
+    }
+
+    fn api(&self, workspace: &DynamicObject) -> Api<DynamicObject> {
+        self.kind.api(&self.client, workspace.metadata.namespace.as_deref())
+    }
+
+    /// The connection Secret: where, and its name.
+    fn secret_of(&self, workspace: &DynamicObject) -> Option<(Api<Secret>, String)> {
+        let reference = workspace.data.pointer("/spec/writeConnectionSecretToRef")?;
+        let name = reference["name"].as_str()?;
+        let namespace = reference["namespace"].as_str().or(workspace.metadata.namespace.as_deref())?;
+        Some((Api::namespaced(self.client.clone(), namespace), name.to_owned()))
+    }
+
+    async fn make_ready(&self, workspace: &DynamicObject) -> Result<(), kube::Error> {
+        let outputs = terraform::guess(&serde_json::to_value(workspace).map_err(kube::Error::SerdeError)?);
+        if let Some((secrets, name)) = self.secret_of(workspace) {
+            let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": outputs.secret_data()});
+            secrets.patch(&name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(body)).await?;
         }
         let condition = |type_: &str, reason: &str| {
             json!({"type": type_, "status": "True", "reason": reason, "lastTransitionTime": jiff::Timestamp::now().to_string(),
@@ -157,26 +168,9 @@ impl Work {
         };
         let status = json!({"metadata": {"uid": workspace.metadata.uid}, "status": {
             "conditions": [condition("Synced", "ReconcileSuccess"), condition("Ready", "Available")],
-            "atProvider": {"outputs": plain},
+            "atProvider": {"outputs": outputs.plain},
         }});
-        api.patch_status(&workspace.name_any(), &PatchParams::default(), &Patch::Merge(status)).await?;
-        Ok(())
+        let patch = Patch::Merge(status);
+        self.api(workspace).patch_status(&workspace.name_any(), &PatchParams::default(), &patch).await.map(drop)
     }
-}
-
-/// Name and namespace of the connection Secret.
-fn secret_of(workspace: &DynamicObject) -> Option<(String, String)> {
-    let reference = workspace.data.pointer("/spec/writeConnectionSecretToRef")?;
-    let name = reference["name"].as_str()?;
-    let namespace = reference["namespace"].as_str().or(workspace.metadata.namespace.as_deref())?;
-    Some((name.to_owned(), namespace.to_owned()))
-}
-
-fn is_gone(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(answer) if answer.code == 404)
-}
-
-/// As provider-terraform writes an output into the connection Secret.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

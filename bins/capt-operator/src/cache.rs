@@ -16,6 +16,7 @@ use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
     ownership::{self, Orphan},
     pass::{self, Observation, Settings},
+    triggers::Triggers,
     world::{Coverage, Read, Relation, View, World},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -25,7 +26,6 @@ use crate::{
     keep::{self, Kept},
     rival::{self, Lookout},
     scope::Scope,
-    triggers::Triggers,
 };
 
 /// The shared view of the cluster.

@@ -54,7 +54,6 @@ pub mod traces;
 pub mod traffic;
 pub mod tree;
 pub mod tree_command;
-pub mod triggers;
 pub mod typed;
 pub mod unreadable;
 pub mod watches;

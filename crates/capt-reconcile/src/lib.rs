@@ -5,7 +5,7 @@
 //! ```
 //!
 //! * [`world`] holds what is known of the cluster, [`observe`](pass::observe) takes out of it what
-//!   one pass depends on and records what it read, so that whoever feeds the world knows which
+//!   one pass depends on and records what it read; with that [`triggers`] tells whoever feeds the world which
 //!   passes an event concerns.
 //! * [`plan`](pass::plan) is total, deterministic and comparable; an empty plan is the fixpoint.
 //! * [`executor`] is a machine without I/O: it says which request comes next and takes the answer.
@@ -38,6 +38,7 @@ pub mod recovery;
 pub mod render;
 pub mod report;
 pub mod status;
+pub mod triggers;
 pub mod was_ready;
 pub mod workspace_template_apply;
 pub mod world;

@@ -196,14 +196,16 @@ pub fn is_owned_by<C: Resource, O: Resource<DynamicType = ()>>(child: &C, kind: 
     })
 }
 
+/// Group of an `apiVersion`; empty for the core group.
+pub fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
 /// Whether an owner reference, given as apiVersion, kind, name and uid, is one to the object of `kind`
 /// with this name and uid.
 pub fn is_reference_to(kind: Kind, name: &str, uid: &str, reference: (&str, &str, &str, &str)) -> bool {
     let (api_version, found_kind, found_name, found_uid) = reference;
-    found_uid == uid
-        || found_kind == kind.name()
-            && found_name == name
-            && api_version.split_once('/').is_some_and(|(group, _)| group == kind.group())
+    found_uid == uid || found_kind == kind.name() && found_name == name && group(api_version) == kind.group()
 }
 
 /// Name of the owner Cluster: the owner reference with kind Cluster of Cluster API's group, in
@@ -213,8 +215,7 @@ pub fn owner_cluster_name<K: Resource>(object: &K) -> Option<&str> {
         .owner_references()
         .iter()
         .find(|reference| {
-            reference.kind == Kind::Cluster.name()
-                && reference.api_version.split_once('/').is_some_and(|(group, _)| group == Kind::Cluster.group())
+            reference.kind == Kind::Cluster.name() && group(&reference.api_version) == Kind::Cluster.group()
         })
         .map(|reference| reference.name.as_str())
 }

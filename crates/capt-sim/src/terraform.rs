@@ -10,7 +10,7 @@ use capt_reconcile::hash;
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use crate::provider::Outputs;
+use crate::provider::{self, Outputs};
 
 /// How long a VPC takes.
 const VPC: Span = Span::from_minutes(3);
@@ -40,8 +40,7 @@ pub fn guess(workspace: &Value) -> Outputs {
         }
         let value = value(output, cluster, &variables);
         if is_sensitive {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            outputs.sensitive.insert(output.to_owned(), text);
+            outputs.sensitive.insert(output.to_owned(), provider::text(&value));
         } else {
             outputs.plain.insert(output.to_owned(), value);
         }

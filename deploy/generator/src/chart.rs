@@ -26,6 +26,18 @@ fn object(properties: &Value) -> Value {
     json!({"type": "object", "additionalProperties": false, "properties": properties})
 }
 
+fn string() -> Value {
+    any("string")
+}
+
+fn strings() -> Value {
+    json!({"type": "object", "additionalProperties": string()})
+}
+
+fn any(kind: &str) -> Value {
+    json!({"type": kind})
+}
+
 fn enabled(about: &'static str, name: &'static str, default: bool) -> Setting {
     setting(name, about, json!({"enabled": default}), object(&json!({"enabled": {"type": "boolean"}})))
 }
@@ -33,15 +45,12 @@ fn enabled(about: &'static str, name: &'static str, default: bool) -> Setting {
 fn labelled(name: &'static str, about: &'static str, labels: &Value) -> Setting {
     let properties = json!({
         "enabled": {"type": "boolean"},
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "labels": strings(),
     });
     setting(name, about, json!({"enabled": false, "labels": labels}), object(&properties))
 }
 
 fn settings_table() -> Vec<Setting> {
-    let text = || json!({"type": "string"});
-    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let any = |kind: &str| json!({"type": kind});
     let mut settings = vec![
         setting(
             "image",
@@ -49,7 +58,7 @@ fn settings_table() -> Vec<Setting> {
             json!({"repository": settings::IMAGE, "tag": "", "digest": "", "pullPolicy": ""}),
             object(&json!({
                 "repository": {"type": "string", "minLength": 1},
-                "tag": text(),
+                "tag": string(),
                 "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
                 "pullPolicy": {"enum": ["", "Always", "IfNotPresent", "Never"]},
             })),
@@ -81,7 +90,7 @@ fn settings_table() -> Vec<Setting> {
             "serviceAccount",
             "The service account; without `create`, `name` is one that exists.",
             json!({"create": true, "name": "", "annotations": {}}),
-            object(&json!({"create": {"type": "boolean"}, "name": text(), "annotations": texts()})),
+            object(&json!({"create": {"type": "boolean"}, "name": string(), "annotations": strings()})),
         ),
         enabled("At most one replica is evicted at a time.", "podDisruptionBudget", true),
         setting(
@@ -112,15 +121,12 @@ fn settings_table() -> Vec<Setting> {
         ),
     ];
     settings.extend(pod_settings());
-    settings.push(setting("fullnameOverride", "Name of everything in place of the release's.", json!(""), text()));
+    settings.push(setting("fullnameOverride", "Name of everything in place of the release's.", json!(""), string()));
     settings
 }
 
 /// What of the pods is nobody's affair but the administrator's.
 fn pod_settings() -> [Setting; 14] {
-    let text = || json!({"type": "string"});
-    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let any = |kind: &str| json!({"type": kind});
     [
         setting(
             "env",
@@ -144,10 +150,10 @@ fn pod_settings() -> [Setting; 14] {
             json!(settings::GRACE_SECONDS),
             json!({"type": "integer", "minimum": 1}),
         ),
-        setting("podLabels", "More labels of the pods.", json!({}), texts()),
-        setting("podAnnotations", "More annotations of the pods.", json!({}), texts()),
-        setting("priorityClassName", "Priority class of the pods.", json!(""), text()),
-        setting("nodeSelector", "Where the pods may run.", json!({"kubernetes.io/os": "linux"}), texts()),
+        setting("podLabels", "More labels of the pods.", json!({}), strings()),
+        setting("podAnnotations", "More annotations of the pods.", json!({}), strings()),
+        setting("priorityClassName", "Priority class of the pods.", json!(""), string()),
+        setting("nodeSelector", "Where the pods may run.", json!({"kubernetes.io/os": "linux"}), strings()),
         setting("tolerations", "Taints that the pods tolerate.", json!([]), any("array")),
         setting("affinity", "Affinity of the pods.", json!({}), any("object")),
         setting("topologySpreadConstraints", "How the pods are spread.", json!([]), any("array")),

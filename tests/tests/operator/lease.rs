@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::place::SOON;
 
 /// Short terms, so that a takeover is tested within seconds.
-const TERMS: [&str; 4] = [
+pub(crate) const TERMS: [&str; 4] = [
     "--leader-elect",
     "--leader-elect-lease-duration=4s",
     "--leader-elect-renew-deadline=2s",

@@ -52,8 +52,7 @@ pub struct Owner {
 /// The owner of `apply`; `None` if it has none of our provider kinds.
 pub(super) fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, namespace: &str) -> Option<Seen<Owner>> {
     let (kind, name, uid) = apply.owner_references().iter().find_map(|owner| {
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        match Kind::find(group, &owner.kind)? {
+        match Kind::find(meta::group(&owner.api_version), &owner.kind)? {
             kind @ (Kind::CaptCluster | Kind::CaptControlPlane) => {
                 Some((kind, owner.name.as_str(), owner.uid.as_str()))
             }

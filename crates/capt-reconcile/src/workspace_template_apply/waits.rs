@@ -179,8 +179,7 @@ pub(super) fn dependents(view: &View<'_>, apply: &WorkspaceTemplateApply, namesp
         way
     });
     let is_vpc = apply.owner_references().iter().any(|owner| {
-        owner.kind == Kind::CaptCluster.name()
-            && owner.api_version.split_once('/').is_some_and(|(group, _)| group == Kind::CaptCluster.group())
+        owner.kind == Kind::CaptCluster.name() && meta::group(&owner.api_version) == Kind::CaptCluster.group()
     });
     if is_vpc && let Some(cluster) = apply.labels().get(CLUSTER_NAME_LABEL) {
         let planes = view.control_planes_of(Some(namespace), cluster)?;

@@ -183,9 +183,12 @@ impl World {
             self.core_seen |= cluster.shows_core();
         }
         let relations = relation::of(&key, &object);
-        self.forget(&key);
-        for relation in &relations {
-            self.related.entry(relation.clone()).or_default().insert(key.clone());
+        // Most changes say nothing new of others.
+        if self.relations(&key) != relations {
+            self.forget(&key);
+            for relation in &relations {
+                self.related.entry(relation.clone()).or_default().insert(key.clone());
+            }
         }
         self.objects.insert(key, Entry { object, resource_version, relations });
     }
@@ -247,7 +250,7 @@ impl World {
     }
 
     /// The keys of the objects that say `relation`, in order.
-    pub fn related(&self, relation: &Relation) -> impl Iterator<Item = &ObjectKey> {
+    pub fn related<'w>(&'w self, relation: &Relation) -> impl Iterator<Item = &'w ObjectKey> + use<'w> {
         self.related.get(relation).into_iter().flatten()
     }
 

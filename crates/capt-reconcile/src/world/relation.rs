@@ -5,10 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use capt_api::{WorkspaceReference, WorkspaceTemplateApply, foreign::OwnerView};
+use capt_api::{WorkspaceReference, WorkspaceTemplateApply};
 use kube::ResourceExt;
 
-use crate::object::{Kind, Object, ObjectKey};
+use crate::{
+    meta,
+    object::{Kind, Object, ObjectKey},
+};
 
 /// Something that an object says of another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,34 +64,31 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
             own_all(apply.as_ref(), &mut own);
             said.extend(waits(key, apply));
         }
-        Object::Malformed(malformed) => match key.kind {
-            Kind::CaptControlPlane | Kind::Apply => {
-                for owner in &malformed.meta.owner_references {
-                    own(OwnerView::group(owner), &owner.kind, &owner.name);
-                }
-                match (&malformed.apply, key.kind) {
-                    (Some(apply), _) => said.extend(waits(key, apply)),
-                    (None, Kind::Apply) => {
-                        said.insert(Relation::Unreadable);
-                    }
-                    (None, _) => {}
-                }
+        Object::Malformed(malformed) if [Kind::CaptControlPlane, Kind::Apply].contains(&key.kind) => {
+            for owner in &malformed.meta.owner_references {
+                own(owner.group(), &owner.kind, &owner.name);
             }
-            Kind::Cluster | Kind::CaptCluster | Kind::Template | Kind::Workspace(_) | Kind::Secret => {}
-        },
+            match &malformed.apply {
+                Some(apply) => said.extend(waits(key, apply)),
+                None if key.kind == Kind::Apply => {
+                    said.insert(Relation::Unreadable);
+                }
+                None => {}
+            }
+        }
         Object::Cluster(_)
         | Object::CaptCluster(_)
         | Object::Template(_)
         | Object::Workspace(_)
-        | Object::Secret(_) => {}
+        | Object::Secret(_)
+        | Object::Malformed(_) => {}
     }
     said.into_iter().collect()
 }
 
 fn own_all<K: ResourceExt>(object: &K, mut own: impl FnMut(&str, &str, &str)) {
     for owner in object.owner_references() {
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        own(group, &owner.kind, &owner.name);
+        own(meta::group(&owner.api_version), &owner.kind, &owner.name);
     }
 }
 

@@ -1,3 +1,5 @@
+//! What a world and a view of it tell: absent and unknown, own writes and late events, lists, relations.
+
 use std::sync::Arc;
 
 use capt_api::{WorkspaceTemplateApply, foreign::WorkspaceApi};
@@ -205,8 +207,9 @@ fn owned(object: Option<&Object>, kind: Kind, name: &str) -> bool {
     let typed = |owners: &[(String, String, String)]| owners.iter().any(|(group, kind, name)| is(group, kind, name));
     let of = |meta: &kube::api::ObjectMeta| -> Vec<(String, String, String)> {
         let owners = meta.owner_references.iter().flatten();
-        let group = |version: &str| version.split_once('/').map_or("", |(group, _)| group).to_owned();
-        owners.map(|owner| (group(&owner.api_version), owner.kind.clone(), owner.name.clone())).collect()
+        owners
+            .map(|owner| (meta::group(&owner.api_version).to_owned(), owner.kind.clone(), owner.name.clone()))
+            .collect()
     };
     match object {
         Some(Object::Apply(apply)) => typed(&of(&apply.metadata)),

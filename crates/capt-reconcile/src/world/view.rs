@@ -4,9 +4,8 @@ use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
-    foreign::{ClusterView, OwnerView, SecretView, WorkspaceApi, WorkspaceView},
+    foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
 };
-use kube::ResourceExt;
 
 use super::{Coverage, Probe, Relation, Seen, World};
 use crate::{
@@ -78,24 +77,14 @@ impl<'w> View<'w> {
     /// does not parse concerns its own Cluster and no other.
     pub fn control_planes_of(&self, namespace: Option<&str>, cluster: &str) -> Option<Vec<Arc<CAPTControlPlane>>> {
         let mut planes = Vec::new();
-        let relation = Relation::Owned {
-            kind: Kind::CaptControlPlane,
-            namespace: namespace.map(str::to_owned),
-            owner: Kind::Cluster,
-            name: cluster.to_owned(),
-        };
-        for object in self.related(relation)? {
+        for object in self.owned(Kind::CaptControlPlane, namespace, Kind::Cluster, cluster)? {
             match object {
+                // Of several owners of that kind the first counts.
                 Object::ControlPlane(plane) if meta::owner_cluster_name(plane.as_ref()) == Some(cluster) => {
                     planes.push(Arc::clone(plane));
                 }
-                Object::Malformed(malformed)
-                    if malformed.meta.owner_references.iter().any(|owner| is_cluster(owner, cluster)) =>
-                {
-                    return None;
-                }
+                Object::Malformed(_) => return None,
                 Object::ControlPlane(_)
-                | Object::Malformed(_)
                 | Object::Cluster(_)
                 | Object::CaptCluster(_)
                 | Object::Template(_)
@@ -110,20 +99,7 @@ impl<'w> View<'w> {
     /// All applies, everywhere, as far as they say something of other objects; `None` if not all are known. Of
     /// one that does not parse that much is enough, so that it holds up no stranger.
     pub fn applies(&self) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
-        let mut applies = Vec::new();
-        for object in self.list(Kind::Apply, None)? {
-            match object {
-                Object::Apply(apply) => applies.push(Arc::clone(apply)),
-                Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
-                Object::ControlPlane(_)
-                | Object::Cluster(_)
-                | Object::CaptCluster(_)
-                | Object::Template(_)
-                | Object::Workspace(_)
-                | Object::Secret(_) => {}
-            }
-        }
-        Some(applies)
+        about_others(self.list(Kind::Apply, None)?)
     }
 
     /// The applies in `namespace` that the object `name` of `kind` owns; `None` if not all are known. One that does
@@ -134,46 +110,20 @@ impl<'w> View<'w> {
         kind: Kind,
         name: &str,
     ) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
-        let is_owner = |group: &str, its_kind: &str, its_name: &str| {
-            its_name == name && its_kind == kind.name() && group == kind.group()
-        };
-        let mut applies = Vec::new();
-        let relation = Relation::Owned {
-            kind: Kind::Apply,
-            namespace: namespace.map(str::to_owned),
-            owner: kind,
-            name: name.to_owned(),
-        };
-        for object in self.related(relation)? {
-            match object {
-                Object::Apply(apply)
-                    if apply.owner_references().iter().any(|owner| {
-                        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-                        is_owner(group, &owner.kind, &owner.name)
-                    }) =>
-                {
-                    applies.push(Arc::clone(apply));
-                }
-                Object::Malformed(malformed)
-                    if malformed
-                        .meta
-                        .owner_references
-                        .iter()
-                        .any(|owner| is_owner(owner.group(), &owner.kind, &owner.name)) =>
-                {
-                    return None;
-                }
-                Object::Apply(_)
-                | Object::Malformed(_)
+        let owned = self.owned(Kind::Apply, namespace, kind, name)?;
+        owned
+            .map(|object| match object {
+                Object::Apply(apply) => Some(Arc::clone(apply)),
+                // What has the key of an apply is one, or does not parse.
+                Object::Malformed(_)
+                | Object::ControlPlane(_)
                 | Object::Cluster(_)
                 | Object::CaptCluster(_)
-                | Object::ControlPlane(_)
                 | Object::Template(_)
                 | Object::Workspace(_)
-                | Object::Secret(_) => {}
-            }
-        }
-        Some(applies)
+                | Object::Secret(_) => None,
+            })
+            .collect()
     }
 
     /// The applies that wait for the apply or the Workspace at `key`, everywhere; `None` if not all are known, or if
@@ -182,20 +132,7 @@ impl<'w> View<'w> {
         if self.related(Relation::Unreadable)?.next().is_some() {
             return None;
         }
-        let mut applies = Vec::new();
-        for object in self.related(Relation::Waiting(key.clone()))? {
-            match object {
-                Object::Apply(apply) => applies.push(Arc::clone(apply)),
-                Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
-                Object::ControlPlane(_)
-                | Object::Cluster(_)
-                | Object::CaptCluster(_)
-                | Object::Template(_)
-                | Object::Workspace(_)
-                | Object::Secret(_) => {}
-            }
-        }
-        Some(applies)
+        about_others(self.related(Relation::Waiting(key.clone()))?)
     }
 
     /// All Workspaces of `api`, everywhere; `None` if not all are known.
@@ -250,13 +187,24 @@ impl<'w> View<'w> {
         self.knows_all(kind, namespace).then(|| self.world.of(kind, namespace).map(|(_, entry)| &entry.object))
     }
 
+    /// The objects of `kind` in `namespace` that the `owner` called `name` owns; `None` if not all are known.
+    fn owned(
+        &self,
+        kind: Kind,
+        namespace: Option<&str>,
+        owner: Kind,
+        name: &str,
+    ) -> Option<impl Iterator<Item = &'w Object> + use<'w>> {
+        let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
+        self.related(Relation::Owned { kind, namespace, owner, name })
+    }
+
     /// The objects that say `relation`; `None` if not all of their kind are known.
     fn related(&self, relation: Relation) -> Option<impl Iterator<Item = &'w Object> + use<'w>> {
         let (kind, namespace) = relation.among();
-        let objects = self.knows_all(kind, namespace).then(|| {
-            let keys: Vec<&ObjectKey> = self.world.related(&relation).collect();
-            keys.into_iter().filter_map(|key| self.world.peek(key))
-        });
+        let world = self.world;
+        let objects =
+            self.knows_all(kind, namespace).then(|| world.related(&relation).filter_map(|key| world.peek(key)));
         self.reads.borrow_mut().insert(Read::Related(relation));
         objects
     }
@@ -276,6 +224,20 @@ impl<'w> View<'w> {
     }
 }
 
-fn is_cluster(owner: &OwnerView, name: &str) -> bool {
-    owner.kind == Kind::Cluster.name() && owner.group() == Kind::Cluster.group() && owner.name == name
+/// Of applies what they say of other objects; `None` if one says nothing that can be read.
+fn about_others<'w>(objects: impl Iterator<Item = &'w Object>) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+    let mut applies = Vec::new();
+    for object in objects {
+        match object {
+            Object::Apply(apply) => applies.push(Arc::clone(apply)),
+            Object::Malformed(malformed) => applies.push(Arc::clone(malformed.apply.as_ref()?)),
+            Object::ControlPlane(_)
+            | Object::Cluster(_)
+            | Object::CaptCluster(_)
+            | Object::Template(_)
+            | Object::Workspace(_)
+            | Object::Secret(_) => {}
+        }
+    }
+    Some(applies)
 }

@@ -52,6 +52,17 @@ impl Outputs {
     fn is_empty(&self) -> bool {
         self.plain.is_empty() && self.sensitive.is_empty()
     }
+
+    /// What the connection Secret holds, in plain text.
+    pub fn secret_data(&self) -> BTreeMap<String, String> {
+        let plain = self.plain.iter().map(|(name, value)| (name.clone(), text(value)));
+        plain.chain(self.sensitive.clone()).collect()
+    }
+}
+
+/// As the provider writes an output into the connection Secret: a string as it is, anything else as JSON.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// How a run of Terraform ends.

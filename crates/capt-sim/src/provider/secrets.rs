@@ -12,12 +12,11 @@ use crate::objects::Objects;
 /// Writes the Secret; values are added and never removed. The Secret of somebody else stays as it is.
 pub(super) fn publish(world: &mut impl Objects, key: &ObjectKey, workspace: &Value, outputs: &Outputs) {
     let Some(secret) = connection_secret(key, workspace).filter(|_| !faults::loses_secret(workspace)) else { return };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut data: BTreeMap<String, String> =
-        outputs.plain.iter().map(|(name, value)| (name.clone(), text(value))).collect();
-    data.extend(outputs.sensitive.clone());
-    let encoded: BTreeMap<String, String> =
-        data.into_iter().map(|(name, value)| (name, SecretBytes::new(value.into_bytes()).to_base64())).collect();
+    let encoded: BTreeMap<String, String> = outputs
+        .secret_data()
+        .into_iter()
+        .map(|(name, value)| (name, SecretBytes::new(value.into_bytes()).to_base64()))
+        .collect();
     if world.get(&secret).is_none() {
         let owner = json!({"apiVersion": key.kind.api_version(), "kind": "Workspace", "name": key.name,
             "uid": workspace["metadata"]["uid"], "controller": true});

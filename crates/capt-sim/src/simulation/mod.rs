@@ -5,7 +5,6 @@
 //! What goes wrong is decided by [`Hooks`]; this module only carries it out.
 
 pub mod hooks;
-mod readers;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,6 +16,7 @@ use capt_reconcile::{
     object::{Kind, Object, ObjectKey},
     pass::{self, KINDS, Observation, Settings},
     plan::{Event, Plan},
+    triggers::Triggers,
     world::{Coverage, Probe, View, World},
 };
 use capt_status::{Span, Time};
@@ -28,7 +28,6 @@ use crate::{
     provider::{Outputs, Provider},
 };
 use hooks::{Delivery, Fate, Hooks, Nothing};
-use readers::Readers;
 
 /// Most rounds before a run counts as a loop.
 const MAX_ROUNDS: usize = 500;
@@ -65,7 +64,7 @@ pub struct Simulation {
     /// Changes that core and the provider have seen.
     core_seen: usize,
     provider_seen: usize,
-    readers: Readers,
+    triggers: Triggers,
     /// The last version of each object that was parsed.
     parsed: Parsed,
     /// Passes that own writes concern.
@@ -107,7 +106,7 @@ impl Simulation {
             seen: 0,
             core_seen: 0,
             provider_seen: 0,
-            readers: Readers::default(),
+            triggers: Triggers::default(),
             parsed: Parsed::default(),
             due: BTreeSet::new(),
             wakes: BTreeMap::new(),
@@ -274,7 +273,7 @@ impl Simulation {
     /// A new process of CAPT: everything is listed afresh and every object gets a pass.
     pub fn restart(&mut self) {
         self.world = empty_world();
-        self.readers = Readers::default();
+        self.triggers = Triggers::default();
         self.due.clear();
         self.wakes.clear();
         self.failures.clear();
@@ -345,13 +344,13 @@ impl Simulation {
         let now = self.api.now;
         let mut due = std::mem::take(&mut self.due);
         for (_, change) in self.late.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
-            take_over(&mut self.world, &mut self.parsed, &self.readers, &change, &mut due);
+            take_over(&mut self.world, &mut self.parsed, &self.triggers, &change, &mut due);
         }
         let from = std::mem::replace(&mut self.seen, self.api.changes(0).len());
         for change in self.api.changes(from) {
             match self.hooks.delivers(change, now) {
                 Delivery::Now => {}
-                Delivery::Twice => take_over(&mut self.world, &mut self.parsed, &self.readers, change, &mut due),
+                Delivery::Twice => take_over(&mut self.world, &mut self.parsed, &self.triggers, change, &mut due),
                 Delivery::Late(span) => {
                     // A watch keeps its order: never before what is late of the same object already.
                     let earlier = self.late.iter().filter(|(_, late)| late.key == change.key).map(|(at, _)| *at).max();
@@ -360,9 +359,9 @@ impl Simulation {
                 }
             }
             for (_, earlier) in self.late.extract_if(.., |(_, late)| late.key == change.key).collect::<Vec<_>>() {
-                take_over(&mut self.world, &mut self.parsed, &self.readers, &earlier, &mut due);
+                take_over(&mut self.world, &mut self.parsed, &self.triggers, &earlier, &mut due);
             }
-            take_over(&mut self.world, &mut self.parsed, &self.readers, change, &mut due);
+            take_over(&mut self.world, &mut self.parsed, &self.triggers, change, &mut due);
         }
         due
     }
@@ -400,7 +399,7 @@ impl Simulation {
         let observed = match observation {
             Observation::Complete(observed) => observed,
             Observation::Gone | Observation::Malformed(_) => {
-                self.readers.forget(key);
+                self.triggers.forget(key);
                 self.wakes.remove(key);
                 self.failures.remove(key);
                 return false;
@@ -408,7 +407,7 @@ impl Simulation {
         };
         let mut plan = pass::plan(&observed, now);
         let again = self.hooks.planned(world, &mut plan, now);
-        self.readers.read(key, reads);
+        self.triggers.replace(key, reads);
         match plan.next {
             // The clock that was read says how long to wait, whatever it shows.
             Some(at) => self.wakes.insert(key.clone(), self.api.now.plus(at.since(now).max(Span::from_seconds(1)))),
@@ -507,10 +506,7 @@ impl Simulation {
             let object = self.parsed.get(target, version, object);
             self.world.written(target.clone(), version, object);
         }
-        self.readers.concerned(target, said.iter().chain(self.world.relations(target)), &mut self.due);
-        if KINDS.contains(&target.kind) {
-            self.due.insert(target.clone());
-        }
+        self.due.extend(self.triggers.concerned(target, said.iter().chain(self.world.relations(target))));
     }
 
     fn respond(&mut self, request: &Request) -> Response {
@@ -542,7 +538,7 @@ impl Parsed {
 fn take_over(
     world: &mut World,
     parsed: &mut Parsed,
-    readers: &Readers,
+    triggers: &Triggers,
     change: &Change,
     due: &mut BTreeSet<ObjectKey>,
 ) {
@@ -556,10 +552,7 @@ fn take_over(
     } else {
         world.deleted(key, *resource_version);
     }
-    readers.concerned(key, said.iter().chain(world.relations(key)), due);
-    if KINDS.contains(&key.kind) {
-        due.insert(key.clone());
-    }
+    due.extend(triggers.concerned(key, said.iter().chain(world.relations(key))));
 }
 
 /// What a pass over `key` would write, were `world` what is known.

@@ -198,7 +198,7 @@ async fn clusters_live_through_all_that_goes_wrong() {
     let mut scene = Scene::new(size.clusters).await;
     let provider = Provider::start(&scene.client, TERRAFORM);
     let history = History::start(&scene.client).await.unwrap();
-    let mut trouble = Trouble::new(&mut scene).await;
+    let mut trouble = Trouble::new(&scene).await;
     let begin = std::time::Instant::now();
     let [making, changing, deleting] = size.parts();
 

@@ -2,7 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use capt_tests::operator::{Operator, SECOND_USER, USER};
+use capt_stack::eventually;
+use capt_tests::{
+    history::Kind,
+    operator::{Operator, SECOND_USER, USER},
+};
 use jiff::{SignedDuration, Timestamp};
 use kube::{
     Api,
@@ -10,18 +14,14 @@ use kube::{
     core::{ApiResource, GroupVersionKind},
 };
 
-use super::{Scene, clock::WrongClock};
-
-/// Short terms, so that each death of a leader costs seconds.
-const TERMS: [&str; 4] = [
-    "--leader-elect",
-    "--leader-elect-lease-duration=4s",
-    "--leader-elect-renew-deadline=2s",
-    "--leader-elect-retry-period=1s",
-];
+use super::{NAMESPACE, Scene, clock::WrongClock};
+use crate::{lease::TERMS, place::SOON};
 
 /// By how many seconds clocks are wrong.
 const OFFSETS: [i64; 5] = [0, -600, 0, 60, -90];
+
+/// Who is told whether there is a storm; nobody else asks as this user.
+const WITNESS: &str = "witness";
 
 /// A priority at which the API server answers 429 to everything.
 const PRIORITY: &str = "\
@@ -73,12 +73,11 @@ impl fmt::Display for Trouble {
 }
 
 impl Trouble {
-    pub(super) async fn new(scene: &mut Scene) -> Self {
+    pub(super) async fn new(scene: &Scene) -> Self {
         scene.stack.apply(PRIORITY).await.unwrap();
         let replicas = [USER, SECOND_USER].map(|user| {
             let clock = WrongClock::new(scene.stack.directory(), user);
-            let operator = Operator::start_in(&scene.stack, user, &TERMS, &clock.environment()).unwrap();
-            Replica { user, clock, operator }
+            Replica { user, operator: start(scene, user, &clock), clock }
         });
         Self { replicas, dice: 1, kills: 0, restarts: Vec::new(), storms: 0, jumps: 0 }
     }
@@ -157,12 +156,23 @@ impl Trouble {
                matchingPrecedence: 2\n  \
                priorityLevelConfiguration: {{name: storm}}\n  \
                rules:\n  \
-               - subjects: [{}, {}]\n    \
+               - subjects: [{}, {}, {}]\n    \
                  resourceRules: [{{verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*']}}]\n",
             subject(USER),
             subject(SECOND_USER),
+            subject(WITNESS),
         );
         scene.stack.apply(&schema).await.unwrap();
+        // The API server takes some seconds to do what it is told.
+        let witness = Kind::Cluster.api(&scene.stack.client(WITNESS).await.unwrap(), Some(NAMESPACE));
+        eventually("a storm", SOON, || async {
+            match witness.get("any").await {
+                Err(kube::Error::Api(answer)) if answer.code == 429 => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await
+        .unwrap();
         tokio::time::sleep(Duration::from_millis(2000 + self.throw(4000))).await;
         schemas.delete("storm", &DeleteParams::default()).await.unwrap();
     }
@@ -197,6 +207,10 @@ impl Trouble {
 
 impl Replica {
     fn start(&mut self, scene: &Scene) {
-        self.operator = Operator::start_in(&scene.stack, self.user, &TERMS, &self.clock.environment()).unwrap();
+        self.operator = start(scene, self.user, &self.clock);
     }
+}
+
+fn start(scene: &Scene, user: &str, clock: &WrongClock) -> Operator {
+    Operator::start_in(&scene.stack, user, &TERMS, &clock.environment()).unwrap()
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capt_reconcile::{
+use crate::{
     object::ObjectKey,
     pass,
     world::{Read, Relation},
@@ -22,6 +22,9 @@ pub struct Triggers {
 impl Triggers {
     /// Takes over what the pass of `object` read; what an earlier pass of it read no longer counts.
     pub fn replace(&mut self, object: &ObjectKey, reads: BTreeSet<Read>) {
+        if self.reads.get(object) == Some(&reads) {
+            return;
+        }
         self.forget(object);
         for read in &reads {
             self.readers.entry(read.clone()).or_default().insert(object.clone());
@@ -65,10 +68,10 @@ impl Triggers {
 #[cfg(test)]
 mod tests {
     use capt_api::foreign::WorkspaceApi;
-    use capt_reconcile::object::Kind;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::object::Kind;
 
     fn apply(name: &str) -> ObjectKey {
         ObjectKey::new(Kind::Apply, "ns", name)
