@@ -10,7 +10,10 @@ use capt_status::{
     text::{MAX_MESSAGE, truncate},
 };
 
-use crate::{pass::Features, status::Status};
+use crate::{
+    pass::Features,
+    status::{Draft, Status},
+};
 
 /// A change of nothing but timers, progress, checks and dependencies waits this long after the last transition, so
 /// that what happens in quick succession is one write.
@@ -22,6 +25,12 @@ pub trait Remembered: Status {
     fn deadlines(&self) -> &[Deadline];
     /// `status.recovery`.
     fn recovery(&self) -> Option<&Recovery>;
+    /// `status.progress`.
+    fn progress(&self) -> Option<&Progress>;
+    /// `status.health`.
+    fn health(&self) -> Option<&Health>;
+    /// `status.dependencies`.
+    fn dependencies(&self) -> Option<&Dependencies>;
     /// What is written as a step goes.
     fn kept(&mut self) -> Kept<'_>;
     /// `status.state`.
@@ -31,9 +40,13 @@ pub trait Remembered: Status {
     /// `status.failureReason`.
     fn failure_reason(&self) -> Option<&str>;
     /// `status.observedGeneration`.
+    fn observed_generation(&self) -> Option<i64>;
+    /// Sets `status.observedGeneration`.
     fn set_observed_generation(&mut self, generation: i64);
+    /// Whether state, phase, failure reason and failure message are these.
+    fn shows(&self, state: State, failure: Option<(&str, &str)>) -> bool;
     /// Sets state, phase, failure reason and failure message.
-    fn show(&mut self, state: State, failure: Option<(&'static str, String)>);
+    fn show(&mut self, state: State, failure: Option<(&str, &str)>);
 }
 
 /// The parts of a status that are written as a step of the machine goes.
@@ -62,6 +75,18 @@ macro_rules! remembered {
                 self.recovery.as_ref()
             }
 
+            fn progress(&self) -> Option<&Progress> {
+                self.progress.as_ref()
+            }
+
+            fn health(&self) -> Option<&Health> {
+                self.health.as_ref()
+            }
+
+            fn dependencies(&self) -> Option<&Dependencies> {
+                self.dependencies.as_ref()
+            }
+
             fn kept(&mut self) -> Kept<'_> {
                 Kept {
                     deadlines: &mut self.deadlines,
@@ -84,16 +109,25 @@ macro_rules! remembered {
                 self.failure_reason.as_deref()
             }
 
+            fn observed_generation(&self) -> Option<i64> {
+                self.observed_generation
+            }
+
             fn set_observed_generation(&mut self, generation: i64) {
                 self.observed_generation = Some(generation);
             }
 
-            fn show(&mut self, state: State, failure: Option<(&'static str, String)>) {
+            fn shows(&self, state: State, failure: Option<(&str, &str)>) -> bool {
+                (self.state, self.phase) == (Some(state), Some(state.phase()))
+                    && (self.failure_reason.as_deref(), self.failure_message.as_deref()) == failure.unzip()
+            }
+
+            fn show(&mut self, state: State, failure: Option<(&str, &str)>) {
                 self.state = Some(state);
                 self.phase = Some(state.phase());
-                let (reason, message) = failure.map(|(reason, message)| (reason.to_owned(), message)).unzip();
-                self.failure_reason = reason;
-                self.failure_message = message;
+                let (reason, message) = failure.unzip();
+                self.failure_reason = reason.map(str::to_owned);
+                self.failure_message = message.map(str::to_owned);
             }
         }
     )*};
@@ -118,7 +152,7 @@ pub fn read<S: Remembered>(stored: &S) -> Memory {
 /// Takes over into `wanted` how far the operation is, and what was checked. `change` is what an
 /// operation on a serving object is called.
 pub fn record_progress<S: Remembered>(
-    wanted: &mut S,
+    wanted: &mut Draft<'_, S>,
     facts: &Facts,
     next: &Next,
     cause: &Cause,
@@ -127,8 +161,8 @@ pub fn record_progress<S: Remembered>(
     now: Time,
 ) {
     let served_before = wanted.ready();
-    let progress = wanted.kept().progress;
-    let before = progress.take().unwrap_or_default();
+    let none = Progress::default();
+    let before = wanted.progress().unwrap_or(&none);
     let taken = machine::progress::Taken {
         served_before,
         facts,
@@ -137,38 +171,45 @@ pub fn record_progress<S: Remembered>(
         timeouts: &limits.timeouts,
         why: &cause.message,
     };
-    let after = machine::progress::advance(&before, taken, now);
-    *progress = (after != Progress::default()).then_some(after);
+    let after = machine::progress::advance(before, taken, now);
+    let is_shown = wanted.progress().is_some();
+    if *after != *before || is_shown == (*after == none) {
+        let after = after.into_owned();
+        *wanted.to_mut().kept().progress = (after != none).then_some(after);
+    }
 }
 
 /// Takes out of `wanted` what shall not be tracked.
-pub fn untrack<S: Remembered>(wanted: &mut S, features: Features) {
+pub fn untrack<S: Remembered>(wanted: &mut Draft<'_, S>, features: Features) {
     let Features { progress, dependencies, recovery: _ } = features;
-    let kept = wanted.kept();
-    if !progress {
-        *kept.progress = None;
+    if !progress && wanted.progress().is_some() {
+        *wanted.to_mut().kept().progress = None;
     }
-    if !dependencies {
-        *kept.dependencies = None;
+    if !dependencies && wanted.dependencies().is_some() {
+        *wanted.to_mut().kept().dependencies = None;
     }
 }
 
 /// Takes over into `wanted` what was checked; the time of a check moves only with its result.
-pub fn record_health<S: Remembered>(wanted: &mut S, checks: &[CheckResult<'_>], now: Time) {
-    let health = wanted.kept().health;
-    *health = Some(Health::observe(health.as_ref(), checks, now));
+pub fn record_health<S: Remembered>(wanted: &mut Draft<'_, S>, checks: &[CheckResult<'_>], now: Time) {
+    if !wanted.health().is_some_and(|health| health.says(checks)) {
+        let health = wanted.to_mut().kept().health;
+        *health = Some(Health::observe(health.as_ref(), checks, now));
+    }
 }
 
 /// Takes over into `wanted` what the machine shall remember.
-pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: &Cause) {
+pub fn record<S: Remembered>(wanted: &mut Draft<'_, S>, next: &Next, facts: &Facts, cause: &Cause) {
     let Next { memory, state, because: _, stalled: _, act: _, at: _ } = next;
     let Memory { state: _, served: _, timers, attempts, paused_since: _ } = memory;
-    let Kept { deadlines, recovery, progress: _, health: _, dependencies: _ } = wanted.kept();
-    *deadlines =
+    let deadlines: Vec<Deadline> =
         Timer::ALL.into_iter().filter_map(|timer| Some(Deadline::new(timer.name(), timers.get(timer)?))).collect();
-    let before = recovery.take();
+    if wanted.deadlines() != deadlines {
+        *wanted.to_mut().kept().deadlines = deadlines;
+    }
+    let before = wanted.recovery().cloned();
     let Attempts { made, last, next: next_attempt, spent } = *attempts;
-    *recovery = if *attempts == Attempts::default() {
+    let recovery = if *attempts == Attempts::default() {
         // What was tried before a success stays to be seen.
         before.filter(|recovery| recovery.attempts > 0 || recovery.last_result.is_some()).map(|recovery| Recovery {
             attempts: 0,
@@ -192,16 +233,29 @@ pub fn record<S: Remembered>(wanted: &mut S, next: &Next, facts: &Facts, cause: 
             escalated: spent,
         })
     };
+    if wanted.recovery() != recovery.as_ref() {
+        *wanted.to_mut().kept().recovery = recovery;
+    }
     let shown = wanted.failure_reason().and_then(FailureReason::find);
     let failure = FailureReason::of(next, facts, shown);
-    wanted.show(*state, failure.map(|reason| (reason.as_str(), truncate(&cause.message, MAX_MESSAGE))));
+    let failure = failure.map(|reason| (reason.as_str(), truncate(&cause.message, MAX_MESSAGE)));
+    let failure = failure.as_ref().map(|(reason, message)| (*reason, message.as_str()));
+    if !wanted.shows(*state, failure) {
+        wanted.to_mut().show(*state, failure);
+    }
 }
 
-/// The events of a step; `ready` is what there is to say of an object that becomes Ready.
-pub fn events<S: Remembered>(stored: &S, next: &Next, cause: &Cause, ready: &str) -> Vec<Event> {
+/// The events of a step; `ready` says what there is to say of an object that becomes Ready.
+pub fn events<S: Remembered>(stored: &S, next: &Next, cause: &Cause, ready: impl FnOnce() -> String) -> Vec<Event> {
     let was_stalled = condition::is_true(stored.conditions(), conditions::STALLED);
-    let told = Cause::new(cause.reason.clone(), if next.state == State::Ready { ready } else { &cause.message });
-    machine::events(&read(stored), next, was_stalled, &told)
+    let before = read(stored);
+    if next.state != State::Ready {
+        return machine::events(&before, next, was_stalled, cause);
+    }
+    // Of an object that stays Ready there is nothing to say.
+    let is_told = before.state != Some(State::Ready) || next.act;
+    let told = if is_told { ready() } else { String::new() };
+    machine::events(&before, next, was_stalled, &Cause::new(cause.reason.clone(), told))
 }
 
 /// The cause that conditions show: the pass's own, or what the machine adds to it.
@@ -325,9 +379,9 @@ mod tests {
         memory.attempts = Attempts { made: 2, last: Some(now), next: Some(now.plus(BATCH)), spent: false };
         let next =
             Next { memory, state: State::Recovering, because: Because::Facts, stalled: false, act: true, at: None };
-        let mut status = CAPTControlPlaneStatus::default();
+        let mut status: Draft<'_, CAPTControlPlaneStatus> = Draft::Owned(CAPTControlPlaneStatus::default());
         record(&mut status, &next, &facts(), &Cause::new("R", "m"));
-        assert_eq!(read(&status), memory);
+        assert_eq!(read(&*status), memory);
         assert_eq!(status.deadlines[0].name, "secretTimeout");
     }
 

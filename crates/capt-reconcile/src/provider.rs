@@ -20,7 +20,8 @@ use crate::{
     meta::{self, Writer},
     pass::Features,
     plan::Op,
-    reasons, status,
+    reasons,
+    status::{self, Draft},
 };
 
 /// Condition types that [`machine::verdicts`] gives every provider object.
@@ -160,20 +161,25 @@ impl Deletion<'_> {
             user_changed: false,
         };
         let next = machine::follow(&memory::read(stored), &facts, limits, now);
-        let mut wanted = stored.clone();
-        wanted.set_observed_generation(generation);
+        let mut wanted = Draft::Borrowed(stored);
+        if stored.observed_generation() != Some(generation) {
+            wanted.to_mut().set_observed_generation(generation);
+        }
         memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
         memory::record(&mut wanted, &next, &facts, &cause);
-        if let Some(graph) = wanted.kept().dependencies {
-            dependencies::with_state(graph, &writer.plan().object, State::Deleting);
+        let object = &writer.plan().object;
+        if stored.dependencies().is_some_and(|graph| !dependencies::has_state(graph, object, State::Deleting))
+            && let Some(graph) = wanted.to_mut().kept().dependencies
+        {
+            dependencies::with_state(graph, object, State::Deleting);
         }
         memory::untrack(&mut wanted, features);
         writer.plan().next = next.at;
-        writer.plan().events.extend(memory::events(stored, &next, &cause, ""));
+        writer.plan().events.extend(memory::events(stored, &next, &cause, String::new));
         let available = condition::is_true(stored.conditions(), conditions::AVAILABLE);
         let mut verdicts = machine::verdicts(State::Deleting, stored.ready(), next.stalled, &cause, available);
         verdicts.extend(own(stored.conditions(), &cause));
-        status::write(writer, manager, stored, wanted, verdicts, generation, now);
+        status::write(writer, manager, (stored, wanted), verdicts, generation, now);
         writer.note(cause.message);
     }
 }

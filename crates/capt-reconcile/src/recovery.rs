@@ -20,12 +20,13 @@ use capt_status::{
 
 use crate::{
     child::Child,
-    memory::{Kept, Remembered},
+    memory::Remembered,
     meta::Writer,
     object::{Kind, ObjectKey},
     ownership::{Claim, Owner},
     pass::Features,
     plan::{Counts, Op, Precondition, Query},
+    status::Draft,
     world::Seen,
 };
 
@@ -141,9 +142,8 @@ impl Turn {
     }
 
     /// Takes over into `wanted`, which has the machine's memory already, what the attempt is at.
-    pub fn record<S: Remembered>(&self, wanted: &mut S, begins: bool) {
-        let Kept { deadlines: _, recovery, progress: _, health: _, dependencies: _ } = wanted.kept();
-        let Some(recovery) = recovery else { return };
+    pub fn record<S: Remembered>(&self, wanted: &mut Draft<'_, S>, begins: bool) {
+        let Some(mut recovery) = wanted.recovery().cloned() else { return };
         recovery.current_action = self.running.map(|(_, type_)| type_);
         recovery.action_index = self.running.map(|(running, _)| i32::try_from(running.index).unwrap_or(i32::MAX));
         recovery.action_started_at = self.running.map(|(running, _)| running.started_at);
@@ -155,11 +155,14 @@ impl Turn {
         } else if self.timed_out {
             recovery.last_result = Some("TimedOut".to_owned());
         }
+        if wanted.recovery() != Some(&recovery) {
+            *wanted.to_mut().kept().recovery = Some(recovery);
+        }
     }
 
     /// The writes of the action that is to be done now, on the Workspace of `child`. `guards` must find
     /// nothing before anything is deleted.
-    pub fn carry_out(&self, child: &Child, guards: Vec<Query>, writer: &mut Writer, now: Time) {
+    pub fn carry_out(&self, child: &Child, guards: impl FnOnce() -> Vec<Query>, writer: &mut Writer, now: Time) {
         let Some(Claim { key, api: _, found: Seen::Present((workspace, owner)) }) = &child.claim else { return };
         match (self.act, owner) {
             (Some(ActionType::RetryWorkspace), Owner::Ours) => {
@@ -171,7 +174,7 @@ impl Turn {
                     resource_version: workspace.meta.resource_version.clone(),
                 };
                 let reason = "recovery: delete the Workspace, which was never ready, so that it is made anew";
-                writer.other(key.clone(), Op::Delete, precondition, reason).unless = guards;
+                writer.other(key.clone(), Op::Delete, precondition, reason).unless = guards();
             }
             // Everything is watched, so a pass is a look.
             (Some(ActionType::Reread) | None, _)
@@ -291,9 +294,10 @@ mod tests {
         let record = |turn: &Turn, attempts: i32, begins: bool| {
             let next_attempt_time = Some(Time::from_unix(2000));
             let recovery = Recovery { attempts, next_attempt_time, ..Recovery::default() };
-            let mut wanted = CAPTControlPlaneStatus { recovery: Some(recovery), ..Default::default() };
+            let mut wanted: Draft<'_, CAPTControlPlaneStatus> =
+                Draft::Owned(CAPTControlPlaneStatus { recovery: Some(recovery), ..Default::default() });
             turn.record(&mut wanted, begins);
-            let recovery = wanted.recovery.unwrap();
+            let recovery = wanted.into_owned().recovery.unwrap();
             (recovery.last_result, recovery.next_attempt_time)
         };
         let (before, later) = (Some(Time::from_unix(2000)), Some(Time::from_unix(3000)));

@@ -3,6 +3,8 @@
 //! The whole status that is ours is sent each time, since server-side apply removes what its
 //! manager stops sending. Conditions of other writers are not sent, so they stay theirs.
 
+use std::borrow::Cow;
+
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, WorkspaceTemplateApplyStatus, names::conditions};
 use capt_status::{
     Condition, ConditionStatus, Time,
@@ -37,18 +39,47 @@ macro_rules! status {
 
 status!(CAPTClusterStatus, CAPTControlPlaneStatus, WorkspaceTemplateApplyStatus);
 
+/// A field of a [`Draft`], unless it says so already.
+macro_rules! set {
+    ($draft:ident . $($field:ident).+ = $value:expr) => {{
+        let value = $value;
+        if $draft.$($field).+ != value {
+            $draft.to_mut().$($field).+ = value;
+        }
+    }};
+}
+
+/// A text of a [`Draft`], given as an optional `&str`, unless it says so already.
+macro_rules! set_text {
+    ($draft:ident . $($field:ident).+ = $value:expr) => {{
+        let value = $value;
+        if $draft.$($field).+.as_deref() != value {
+            $draft.to_mut().$($field).+ = value.map(str::to_owned);
+        }
+    }};
+}
+
+pub(crate) use {set, set_text};
+
+/// The status that a pass wants: the stored one, until something new is to be said. Most passes have nothing new to
+/// say, and these copy nothing.
+pub type Draft<'a, S> = Cow<'a, S>;
+
+/// A part of a status in the same way; a part that is not there yet is new.
+pub fn part<T: Clone + Default>(stored: Option<&T>) -> Draft<'_, T> {
+    stored.map_or_else(|| Draft::Owned(T::default()), Draft::Borrowed)
+}
+
 /// Adds the write of `wanted` with `verdicts` as its conditions, unless `stored` says the same.
 pub fn write<S: Status>(
     writer: &mut Writer,
     manager: &'static str,
-    stored: &S,
-    wanted: S,
+    (stored, wanted): (&S, Draft<'_, S>),
     verdicts: Vec<Verdict>,
     generation: i64,
     now: Time,
 ) -> bool {
-    let (wanted, ours) = merged(stored, wanted, verdicts, generation, now);
-    wanted != *stored && send_changes(writer, manager, stored, wanted, &ours)
+    write_batched(writer, manager, (stored, wanted), verdicts, generation, now, |_, _, _| None)
 }
 
 /// As [`write()`], but a change that `worth_a_write_at` finds too small waits until then, since more is
@@ -56,13 +87,16 @@ pub fn write<S: Status>(
 pub fn write_batched<S: Status>(
     writer: &mut Writer,
     manager: &'static str,
-    (stored, wanted): (&S, S),
+    (stored, wanted): (&S, Draft<'_, S>),
     verdicts: Vec<Verdict>,
     generation: i64,
     now: Time,
     worth_a_write_at: impl FnOnce(&S, &S, Time) -> Option<Time>,
 ) -> bool {
-    let (wanted, ours) = merged(stored, wanted, verdicts, generation, now);
+    if matches!(wanted, Cow::Borrowed(_)) && condition::is_told(stored.conditions(), &verdicts, generation) {
+        return false;
+    }
+    let (wanted, ours) = merged(stored, wanted.into_owned(), verdicts, generation, now);
     if wanted == *stored {
         return false;
     }

@@ -33,6 +33,19 @@ pub enum HealthStatus {
     Unknown,
 }
 
+impl HealthStatus {
+    fn of(results: &[CheckResult<'_>]) -> Self {
+        let is = |status| results.iter().any(|result| result.status == status);
+        if is(CheckStatus::Failed) {
+            Self::Unhealthy
+        } else if is(CheckStatus::Passed) {
+            Self::Healthy
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -133,14 +146,6 @@ impl Health {
     /// assert_eq!((health.status, health == later), (HealthStatus::Unhealthy, true));
     /// ```
     pub fn observe(before: Option<&Self>, results: &[CheckResult<'_>], now: Time) -> Self {
-        let is = |status| results.iter().any(|result| result.status == status);
-        let status = if is(CheckStatus::Failed) {
-            HealthStatus::Unhealthy
-        } else if is(CheckStatus::Passed) {
-            HealthStatus::Healthy
-        } else {
-            HealthStatus::Unknown
-        };
         let checks = results
             .iter()
             .map(|CheckResult { name, status, reason, message }| {
@@ -156,7 +161,20 @@ impl Health {
                 }
             })
             .collect();
-        Self { status, checks }
+        Self { status: HealthStatus::of(results), checks }
+    }
+
+    /// Whether it says exactly what `results` do, so that [`Health::observe`] would change nothing; allocates nothing.
+    pub fn says(&self, results: &[CheckResult<'_>]) -> bool {
+        let is_told = |check: &HealthCheck, result: &CheckResult<'_>| {
+            let CheckResult { name, status, reason, message } = result;
+            let is_cut = message.len() > MAX_MESSAGE;
+            (check.name.as_str(), check.status, check.reason.as_str()) == (name.as_str(), *status, *reason)
+                && if is_cut { check.message == truncate(message, MAX_MESSAGE) } else { check.message == *message }
+        };
+        self.status == HealthStatus::of(results)
+            && self.checks.len() == results.len()
+            && self.checks.iter().zip(results).all(|(check, result)| is_told(check, result))
     }
 }
 
@@ -200,5 +218,33 @@ mod tests {
         let other = [CheckResult::plain(CheckName::Secret, CheckStatus::Failed)];
         assert_eq!(at(&Health::observe(Some(&first), &other, Time::from_unix(4))), 4);
         assert_eq!(look(None, CheckStatus::Failed, &"x".repeat(5000), 1).checks[0].message.len(), MAX_MESSAGE);
+    }
+
+    #[test]
+    fn it_says_something_exactly_if_looking_again_changes_nothing() {
+        let (cut, long) = ("x".repeat(MAX_MESSAGE), "x".repeat(MAX_MESSAGE + 1));
+        let results = |name| {
+            let statuses = [CheckStatus::Passed, CheckStatus::Failed, CheckStatus::Unknown];
+            let texts = [("", ""), ("A", "a"), ("B", "a"), ("A", cut.as_str()), ("A", long.as_str())];
+            let all = statuses.into_iter().flat_map(move |status| texts.map(|text| (status, text)));
+            all.map(move |(status, (reason, message))| CheckResult { name, status, reason, message })
+        };
+        let endpoints = || results(CheckName::Endpoint);
+        let mut lists: Vec<Vec<CheckResult<'_>>> =
+            endpoints().chain(results(CheckName::Secret)).map(|one| Vec::from([one])).collect();
+        lists.extend(endpoints().zip(results(CheckName::Secret)).map(|(one, other)| Vec::from([one, other])));
+        lists.push(Vec::new());
+        let mut told = 0;
+        for before in &lists {
+            let health = Health::observe(None, before, Time::from_unix(1));
+            for after in &lists {
+                let is_same = Health::observe(Some(&health), after, Time::from_unix(2)) == health;
+                assert!(health.says(after) == is_same, "{is_same}: {} {}", before.len(), after.len());
+                told += usize::from(is_same);
+            }
+        }
+        assert_eq!(told, lists.len(), "each says itself");
+        let other = Health { status: HealthStatus::Unknown, ..Health::observe(None, &lists[0], Time::from_unix(1)) };
+        assert!(!other.says(&lists[0]), "the whole counts as well");
     }
 }

@@ -18,7 +18,7 @@ use crate::place::SOON;
 const CANARIES: [&str; 2] = ["canary-8f1e0c", "Y2FuYXJ5LThmMWUwYw=="];
 
 /// Who may read the metrics, and who is known but may not.
-const READERS: &str = "
+pub(crate) const READERS: &str = "
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: prometheus, namespace: default}
@@ -40,7 +40,7 @@ subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
 ";
 
 /// Where the process says that it serves `what`.
-async fn address(operator: &Operator, what: &str) -> String {
+pub(crate) async fn address(operator: &Operator, what: &str) -> String {
     let found = || {
         let log = operator.log();
         let line = log.lines().find(|line| line.contains(&format!("serves {what}")))?;
@@ -54,7 +54,7 @@ async fn address(operator: &Operator, what: &str) -> String {
 }
 
 /// A client of a server that is no API server, with a token.
-fn visitor(url: &str, token: Option<String>) -> Client {
+pub(crate) fn visitor(url: &str, token: Option<String>) -> Client {
     let mut config = Config::new(url.parse().unwrap());
     config.accept_invalid_certs = true;
     config.auth_info.token = token.map(Into::into);
@@ -62,7 +62,7 @@ fn visitor(url: &str, token: Option<String>) -> Client {
     Client::try_from(config).unwrap()
 }
 
-async fn get(client: &Client, method: &str, path: &str, body: &str) -> Result<String, u16> {
+pub(crate) async fn get(client: &Client, method: &str, path: &str, body: &str) -> Result<String, u16> {
     let request = http::Request::builder().method(method).uri(path).body(body.as_bytes().to_vec()).unwrap();
     match client.request_text(request).await {
         Ok(text) => Ok(text),
@@ -71,7 +71,7 @@ async fn get(client: &Client, method: &str, path: &str, body: &str) -> Result<St
     }
 }
 
-async fn token(client: &Client, account: &str) -> String {
+pub(crate) async fn token(client: &Client, account: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
     let answer = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();

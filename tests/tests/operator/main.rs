@@ -19,6 +19,7 @@ mod life;
 mod namespaced;
 mod pause;
 mod place;
+mod prometheus;
 mod retain;
 mod rights;
 mod rival;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capt_api::{
-    CAPTCluster, CAPTClusterStatus, FailureDomain, InfrastructureInitialization, VpcTemplateStatus,
+    CAPTCluster, CAPTClusterStatus, FailureDomain, InfrastructureInitialization,
     foreign::ClusterVersion,
     names::{CAPTCLUSTER_FINALIZER, CAPTCLUSTER_MANAGER, ENVIRONMENT_ANNOTATION, conditions},
 };
@@ -21,7 +21,7 @@ use super::observe::{Observed, apply_name};
 use crate::{
     captcontrolplane::unsupported,
     child::{ChildProgress, Wanted},
-    dependencies::Graph,
+    dependencies::{After, Graph},
     memory,
     meta::{self, Writer},
     object::Kind,
@@ -30,7 +30,8 @@ use crate::{
     provider::{self, Deletion},
     reasons,
     recovery::{self, Actions},
-    status, was_ready,
+    status::{self, Draft, set, set_text},
+    was_ready,
 };
 
 /// Condition types that only a CAPTCluster has.
@@ -47,23 +48,24 @@ const DEFAULT_ENVIRONMENT: &str = "production";
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let captcluster = observed.captcluster.as_ref();
     let key = meta::key_of(Kind::CaptCluster, captcluster);
-    let stored = captcluster.status.clone().unwrap_or_default();
+    let none = CAPTClusterStatus::default();
+    let stored = captcluster.status.as_ref().unwrap_or(&none);
     let mut generation = meta::generation(captcluster);
     let mut writer = Writer::new(key.clone(), &captcluster.metadata);
     if observed.externally_managed {
         return Plan::nothing(key, "externally managed: nothing is touched");
     }
     if let Some(message) = &observed.paused {
-        provider::pause(&mut writer, CAPTCLUSTER_MANAGER, &stored, message, &OWN_CONDITIONS, generation, now);
+        provider::pause(&mut writer, CAPTCLUSTER_MANAGER, stored, message, &OWN_CONDITIONS, generation, now);
         return writer.finish();
     }
     if observed.cluster.is_unknown() || observed.vpc.is_unknown() {
         return Plan::nothing(key, "the Cluster, the apply or its Workspace is not known yet");
     }
     if meta::is_deleting(captcluster) {
-        return delete(observed, writer, &stored, now);
+        return delete(observed, writer, stored, now);
     }
-    let mut wanted = stored.clone();
+    let mut wanted = Draft::Borrowed(stored);
     let owner = match observed.cluster.present() {
         Some(cluster) if cluster.meta.deleting => {
             return Plan::nothing(key, format!("Cluster {} is being deleted: nothing new is made", cluster.meta.name));
@@ -79,7 +81,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         // Our own write of the spec raises the generation by one; the status that follows in this
         // plan is about that one.
         generation += i64::from(writes_spec);
-        vpc(observed, &stored, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
+        vpc(observed, stored, &cluster.meta.name, cluster.meta.annotations.get(ENVIRONMENT_ANNOTATION), &mut writer)
     } else {
         Vpc::queued(provider::waiting_for_cluster(captcluster))
     };
@@ -87,7 +89,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         found.inputs = Inputs::Invalid;
         found.cause = circle;
     }
-    found.record(observed, &mut wanted);
+    found.record(observed, stored, &mut wanted);
     let hash = provider::spec_hash(captcluster, &captcluster.spec, &["workspaceTemplateApplyName"]);
     let mut limits = limits(captcluster, observed.timeouts);
     let actions = Actions::of(captcluster.spec.recovery_strategy.as_ref(), may_recreate(observed), observed.features);
@@ -104,42 +106,47 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         busy: observed.vpc.busy() || actions.are_pending(stored.recovery.as_ref()),
         configuration: found.configuration,
         checks: Checks::Passing,
-        same_failure: memory::is_shown(&stored, &found.cause.reason),
+        same_failure: memory::is_shown(stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let mut remembered = memory::read(&stored);
+    let mut remembered = memory::read(stored);
     let restored = was_restored(observed);
     remembered.served |= restored;
     let next = machine::follow(&remembered, &facts, &limits, now);
     let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.vpc.busy(), now);
-    turn.carry_out(&observed.vpc, recovery::guards(observed.cluster.present()), &mut writer, now);
-    let cause = memory::cause(&stored, &next, &found.cause, &limits);
+    turn.carry_out(&observed.vpc, || recovery::guards(observed.cluster.present()), &mut writer, now);
+    let cause = memory::cause(stored, &next, &found.cause, &limits);
     let state = next.state;
-    wanted.ready |= restored;
-    wanted.observed_generation = Some(generation);
-    wanted.spec_hash = Some(hash);
-    wanted.endpoint = endpoint(observed).or(wanted.endpoint);
+    set!(wanted.ready = wanted.ready || restored);
+    set!(wanted.observed_generation = Some(generation));
+    set_text!(wanted.spec_hash = Some(hash.as_str()));
+    if let Some(endpoint) = endpoint(observed) {
+        set!(wanted.endpoint = Some(endpoint));
+    }
     memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, &limits, now);
     memory::record_health(&mut wanted, &checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     turn.record(&mut wanted, next.act);
     if next.memory.served {
-        wanted.ready = true;
-        wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) });
+        set!(wanted.ready = true);
+        set!(wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) }));
     }
     if let Some(graph) = &observed.dependencies {
-        wanted.dependencies = Some(graph.status(&key, state, wanted.ready, &writer.plan().actions));
+        let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
+        if !wanted.dependencies.as_ref().is_some_and(|shown| graph.is_shown_by(shown, &after)) {
+            wanted.to_mut().dependencies = Some(graph.status(&after));
+        }
     }
     memory::untrack(&mut wanted, observed.features);
     let available = condition::is_true(&stored.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);
     verdicts.extend(own_verdicts(&found, &cause, state, owner));
     writer.plan().state = Some(state);
-    let ready = format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
-    writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
+    let ready = || format!("VPC {} is ready", wanted.vpc_id.as_deref().unwrap_or_default());
+    writer.plan().events.extend(memory::events(stored, &next, &cause, ready));
     writer.note(if state == State::Ready { "VPC ready".to_owned() } else { cause.message });
     writer.plan().next = [next.at, turn.at].into_iter().flatten().min();
-    let (both, later) = ((&stored, wanted), memory::worth_a_write_at);
+    let (both, later) = ((stored, wanted), memory::worth_a_write_at);
     status::write_batched(&mut writer, CAPTCLUSTER_MANAGER, both, verdicts, generation, now, later);
     writer.finish()
 }
@@ -216,52 +223,53 @@ impl Vpc {
     }
 
     /// Takes over into the status what is known; what is not known keeps its last value.
-    fn record(&self, observed: &Observed, wanted: &mut CAPTClusterStatus) {
-        if let Some(id) = &self.id {
-            wanted.vpc_id = Some(id.clone());
+    fn record(&self, observed: &Observed, stored: &CAPTClusterStatus, wanted: &mut Draft<'_, CAPTClusterStatus>) {
+        if self.id.is_some() {
+            set_text!(wanted.vpc_id = self.id.as_deref());
         }
         // A core that knows only v1beta1 reads a map here and fails on the list.
         let reads_lists = observed.cluster.present().is_none_or(|cluster| cluster.version == ClusterVersion::V1Beta2);
+        let domain = |zone: &String| FailureDomain {
+            name: zone.clone(),
+            control_plane: Some(true),
+            attributes: BTreeMap::new(),
+        };
         if !reads_lists {
-            wanted.failure_domains.clear();
+            set!(wanted.failure_domains = Vec::new());
         } else if let Some(zones) = &self.zones {
-            wanted.failure_domains = zones
-                .iter()
-                .map(|zone| FailureDomain {
-                    name: zone.clone(),
-                    control_plane: Some(true),
-                    attributes: BTreeMap::new(),
-                })
-                .collect();
+            set!(wanted.failure_domains = zones.iter().map(domain).collect::<Vec<_>>());
         }
         if observed.captcluster.spec.vpc_template_ref.is_none() || observed.cluster.present().is_none() {
             return;
         }
-        let workspace_name = observed.vpc.workspace_name();
-        let template = wanted.workspace_template_status.get_or_insert_with(VpcTemplateStatus::default);
-        template.workspace_name = Some(workspace_name.clone());
-        wanted.vpc_workspace_name = Some(workspace_name);
+        let name = observed.vpc.workspace_name();
+        set_text!(wanted.vpc_workspace_name = Some(name.as_str()));
+        let apply = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref());
+        let mut template = status::part(stored.workspace_template_status.as_ref());
+        set_text!(template.workspace_name = Some(name.as_str()));
         match self.workspace {
             Workspace::Ready => {
-                template.ready = self.id.is_some();
+                set!(template.ready = self.id.is_some());
                 // Taken over when it has succeeded and not while it is tried, so that a revision that is
                 // shown as applied was.
-                if let Some(applied) = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref()) {
-                    template.last_applied_revision.clone_from(&applied.last_applied_revision);
-                    template.last_applied_time = applied.last_applied_time;
+                if let Some(applied) = apply {
+                    set_text!(template.last_applied_revision = applied.last_applied_revision.as_deref());
+                    set!(template.last_applied_time = applied.last_applied_time);
                 }
-                template.last_failed_revision = None;
-                template.last_failure_message = None;
+                set_text!(template.last_failed_revision = None::<&str>);
+                set_text!(template.last_failure_message = None::<&str>);
             }
             Workspace::Failing(_) | Workspace::Queued | Workspace::Applying => {
-                template.ready = false;
-                let failure = observed.vpc.last_failure(self.workspace, &self.cause);
-                if failure.is_some() {
-                    let apply = observed.vpc.apply.present().and_then(|apply| apply.status.as_ref());
-                    template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-                    template.last_failure_message = failure;
+                set!(template.ready = false);
+                if let Some(failure) = observed.vpc.last_failure(self.workspace, &self.cause) {
+                    let revision = apply.and_then(|apply| apply.last_applied_revision.as_deref());
+                    set_text!(template.last_failed_revision = revision);
+                    set_text!(template.last_failure_message = Some(failure.as_str()));
                 }
             }
+        }
+        if let Draft::Owned(template) = template {
+            wanted.to_mut().workspace_template_status = Some(template);
         }
     }
 }

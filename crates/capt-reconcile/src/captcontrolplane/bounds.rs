@@ -2,11 +2,13 @@
 //!
 //! It only leaves out. What is used goes last, and what is left out of `atProvider` is named.
 
-use std::{cmp::Reverse, collections::BTreeMap, io};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, io};
 
 use capt_status::text::truncate;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::outputs::{as_variable, as_variables};
 
 /// Largest `workspaceStatus.atProvider`, in bytes of JSON.
 const MAX_AT_PROVIDER: usize = 128 << 10;
@@ -30,10 +32,13 @@ const USED: [&str; 6] = [
 ];
 
 /// `at_provider` within its bound, and the names of the outputs that this leaves out.
-pub(super) fn at_provider(at_provider: &Value) -> (Value, Vec<String>) {
+pub(super) fn at_provider(at_provider: &Value) -> (Cow<'_, Value>, Vec<String>) {
     let excess = size(at_provider).saturating_sub(MAX_AT_PROVIDER);
+    if excess == 0 {
+        return (Cow::Borrowed(at_provider), Vec::new());
+    }
     let mut kept = at_provider.clone();
-    let Some(outputs) = kept["outputs"].as_object_mut().filter(|_| excess > 0) else { return (kept, Vec::new()) };
+    let Some(outputs) = kept["outputs"].as_object_mut() else { return (Cow::Borrowed(at_provider), Vec::new()) };
     let sizes = outputs.iter().map(|(name, value)| (name.clone(), entry(name, value)));
     let mut left_out = excessive(sizes.collect(), excess, 0);
     outputs.retain(|name, _| left_out.binary_search(name).is_err());
@@ -47,11 +52,31 @@ pub(super) fn at_provider(at_provider: &Value) -> (Value, Vec<String>) {
     if more > 0 {
         names.push(format!("and {more} more"));
     }
-    (kept, names)
+    (Cow::Owned(kept), names)
 }
 
-/// Leaves out of `outputs` what goes beyond their bounds.
-pub(super) fn outputs(outputs: &mut BTreeMap<String, String>) {
+/// Whether `texts` are all of `outputs` as texts, and within their bounds; allocates nothing for strings.
+pub(super) fn are_outputs(texts: &BTreeMap<String, String>, outputs: &BTreeMap<String, Value>) -> bool {
+    let is_text = |text: &String, value: &Value| match value {
+        Value::String(value) => text == value,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            *text == as_variable(value)
+        }
+    };
+    texts.len() == outputs.len()
+        && texts.len() <= MAX_COUNT
+        && texts.iter().zip(outputs).all(|((left, text), (right, value))| left == right && is_text(text, value))
+        && texts.iter().map(|(name, text)| entry(name, text)).sum::<usize>() <= MAX_OUTPUTS
+}
+
+/// `outputs` as texts, without what goes beyond their bounds.
+pub(super) fn outputs(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    let mut texts = as_variables(outputs);
+    bound(&mut texts);
+    texts
+}
+
+fn bound(outputs: &mut BTreeMap<String, String>) {
     let sizes: Vec<(String, usize)> = outputs.iter().map(|(name, value)| (name.clone(), entry(name, value))).collect();
     let excess = sizes.iter().map(|(_, size)| size).sum::<usize>().saturating_sub(MAX_OUTPUTS);
     let too_many = sizes.len().saturating_sub(MAX_COUNT);
@@ -107,6 +132,11 @@ fn size(value: &(impl Serialize + ?Sized)) -> usize {
 mod tests {
     use super::*;
 
+    fn at_provider(value: &Value) -> (Value, Vec<String>) {
+        let (kept, left_out) = super::at_provider(value);
+        (kept.into_owned(), left_out)
+    }
+
     #[test]
     fn what_is_too_large_is_left_out_and_named_and_what_we_use_stays() {
         let large = "x".repeat(100 << 10);
@@ -159,17 +189,47 @@ mod tests {
     fn outputs_have_a_size_and_a_number() {
         let mut many: BTreeMap<String, String> = (0..2000).map(|number| (number.to_string(), String::new())).collect();
         many.insert("cluster_name".to_owned(), "demo".to_owned());
-        outputs(&mut many);
+        bound(&mut many);
         assert_eq!((many.len(), many.contains_key("cluster_name")), (MAX_COUNT, true));
         let before = many.clone();
-        outputs(&mut many);
+        bound(&mut many);
         assert_eq!(many, before);
         let mut large = BTreeMap::from([
             ("a".to_owned(), "\"".repeat(MAX_OUTPUTS / 2)),
             ("b".to_owned(), "b".to_owned()),
             ("cluster_version".to_owned(), "1.31".to_owned()),
         ]);
-        outputs(&mut large);
+        bound(&mut large);
         assert_eq!(large.keys().collect::<Vec<_>>(), ["b", "cluster_version"], "as JSON it is twice as long");
+    }
+
+    #[test]
+    fn texts_are_the_outputs_exactly_if_taking_them_over_changes_nothing() {
+        let lists = [
+            json!({}),
+            json!({"a": "x"}),
+            json!({"b": "x"}),
+            json!({"a": "x", "b": 1}),
+            json!({"a": "x", "b": "1"}),
+            json!({"a": "x", "b": [1, "y"]}),
+            json!({"a": "x".repeat(MAX_OUTPUTS - 7)}),
+            json!({"a": "x".repeat(MAX_OUTPUTS - 6)}),
+            json!({"a": "x".repeat(MAX_OUTPUTS), "b": "1"}),
+            (0..MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<serde_json::Map<_, _>>().into(),
+            (0..=MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<serde_json::Map<_, _>>().into(),
+        ];
+        let lists = lists.map(|list| serde_json::from_value::<BTreeMap<String, Value>>(list).unwrap());
+        let mut told = 0;
+        for texts in lists.iter().flat_map(|list| [outputs(list), as_variables(list)]) {
+            for list in &lists {
+                let is_same = outputs(list) == texts;
+                assert!(is_same || !are_outputs(&texts, list), "{:?}", texts.keys());
+                // What does not fit is looked at anew each time.
+                let fits = as_variables(list) == texts;
+                assert_eq!(are_outputs(&texts, list), is_same && fits, "{:?}", texts.keys());
+                told += usize::from(is_same && fits);
+            }
+        }
+        assert!(told >= 16, "{told}");
     }
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use capt_api::EksDetails;
+use serde_json::Value;
+
+use crate::outputs::as_variable;
 
 /// Longest text that is taken over, in bytes.
 const MAX: usize = 2048;
 
-/// Details from the outputs, as texts; what they do not say keeps its last value.
-pub(super) fn update(details: &mut Option<EksDetails>, outputs: &BTreeMap<String, String>) {
+/// Details from the outputs, where these say any; what they do not say keeps its last value.
+pub(super) fn updated(known: Option<&EksDetails>, outputs: &BTreeMap<String, Value>) -> Option<EksDetails> {
     let output = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| outputs.get(*name))
-            .filter(|text| !text.trim().is_empty() && text.len() <= MAX)
-            .cloned()
+        let text = as_variable(names.iter().find_map(|name| outputs.get(*name))?);
+        (!text.trim().is_empty() && text.len() <= MAX).then_some(text)
     };
     let arn = output(&["oidc_provider_arn"]);
     // The ARN ends in the issuer without its scheme.
@@ -24,43 +24,40 @@ pub(super) fn update(details: &mut Option<EksDetails>, outputs: &BTreeMap<String
     });
     let name = output(&["cluster_name"]);
     if name.is_none() && arn.is_none() && issuer.is_none() {
-        return;
+        return None;
     }
-    let known = details.get_or_insert_with(EksDetails::default);
-    for (field, value) in
-        [(&mut known.cluster_name, name), (&mut known.oidc_provider_arn, arn), (&mut known.oidc_issuer, issuer)]
-    {
-        if let Some(value) = value {
-            *field = Some(value);
-        }
-    }
+    let known = known.cloned().unwrap_or_default();
+    Some(EksDetails {
+        cluster_name: name.or(known.cluster_name),
+        oidc_provider_arn: arn.or(known.oidc_provider_arn),
+        oidc_issuer: issuer.or(known.oidc_issuer),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn outputs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    fn outputs(pairs: &[(&str, &str)]) -> BTreeMap<String, Value> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect()
     }
 
     #[test]
     fn what_the_outputs_say_is_shown_and_what_they_do_not_say_stays() {
         const ARN: &str = "arn:aws:iam::1:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/AB";
-        let mut details = None;
-        update(&mut details, &outputs(&[("vpc_id", "vpc-1"), ("cluster_name", " ")]));
-        assert_eq!(details, None);
-        update(&mut details, &outputs(&[("cluster_name", "demo"), ("oidc_provider_arn", ARN)]));
+        assert_eq!(updated(None, &outputs(&[("vpc_id", "vpc-1"), ("cluster_name", " ")])), None);
+        let details = updated(None, &outputs(&[("cluster_name", "demo"), ("oidc_provider_arn", ARN)]));
         let mut expected = EksDetails {
             cluster_name: Some("demo".to_owned()),
             oidc_provider_arn: Some(ARN.to_owned()),
             oidc_issuer: Some("https://oidc.eks.eu-west-1.amazonaws.com/id/AB".to_owned()),
         };
         assert_eq!(details.as_ref(), Some(&expected));
-        update(&mut details, &outputs(&[("cluster_oidc_issuer_url", "https://issuer")]));
+        let details = updated(details.as_ref(), &outputs(&[("cluster_oidc_issuer_url", "https://issuer")]));
         expected.oidc_issuer = Some("https://issuer".to_owned());
         assert_eq!(details.as_ref(), Some(&expected));
-        update(&mut details, &outputs(&[("cluster_name", &"x".repeat(MAX + 1))]));
-        assert_eq!(details, Some(expected));
+        assert_eq!(updated(details.as_ref(), &outputs(&[("cluster_name", &"x".repeat(MAX + 1))])), None);
+        let details = updated(details.as_ref(), &outputs(&[("cluster_name", "other")]));
+        assert_eq!(details, Some(EksDetails { cluster_name: Some("other".to_owned()), ..expected }));
     }
 }

@@ -19,14 +19,14 @@ use super::{
 };
 use crate::{
     child::Child,
-    dependencies::Graph,
+    dependencies::{After, Graph},
     memory,
     meta::{self, Writer},
     object::Kind,
     plan::{Op, Plan},
     provider::{self, Deletion},
     recovery::{self, Actions},
-    status,
+    status::{self, Draft, set, set_text},
     world::Seen,
 };
 
@@ -37,11 +37,12 @@ const WRITTEN_BY_US: [&str; 2] = ["workspaceTemplateApplyName", "controlPlaneEnd
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let control_plane = observed.control_plane.as_ref();
     let key = meta::key_of(Kind::CaptControlPlane, control_plane);
-    let stored = control_plane.status.clone().unwrap_or_default();
+    let none = CAPTControlPlaneStatus::default();
+    let stored = control_plane.status.as_ref().unwrap_or(&none);
     let mut generation = meta::generation(control_plane);
     let mut writer = Writer::new(key.clone(), &control_plane.metadata);
     if let Some(message) = &observed.paused {
-        provider::pause(&mut writer, CONTROL_PLANE_MANAGER, &stored, message, &report::OWN_CONDITIONS, generation, now);
+        provider::pause(&mut writer, CONTROL_PLANE_MANAGER, stored, message, &report::OWN_CONDITIONS, generation, now);
         return writer.finish();
     }
     if observed.cluster.is_unknown() {
@@ -49,7 +50,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         return Plan::nothing(key, "the Cluster is not known yet");
     }
     if meta::is_deleting(control_plane) {
-        return delete(observed, writer, &stored, now);
+        return delete(observed, writer, stored, now);
     }
     if observed.is_unknown() {
         return Plan::nothing(key, "something that it depends on is not known yet");
@@ -64,10 +65,10 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
             let writes_spec = provider::prepare(&mut writer, control_plane, CONTROL_PLANE_FINALIZER, name);
             // A write of the spec raises the generation by one; the status that follows is about that one.
             generation += i64::from(writes_spec);
-            let mut found = provision(observed, cluster, &stored, &mut writer);
-            generation += i64::from(configure(observed, cluster, &stored, &mut found, &mut writer, now));
+            let mut found = provision(observed, cluster, stored, &mut writer);
+            generation += i64::from(configure(observed, cluster, stored, &mut found, &mut writer, now));
             found.spot_role = spot::role(observed, cluster, &mut writer);
-            let has_passed = memory::has_passed(&stored, CheckName::Connection);
+            let has_passed = memory::has_passed(stored, CheckName::Connection);
             let core = cluster.remote_connection_probe.as_ref();
             found.connection = connection::judge(core, observed.probe.as_ref(), has_passed, now);
             if let (Configuration::Complete, Some(cause)) = (found.configuration, &found.connection.cause) {
@@ -101,41 +102,44 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         busy: observed.eks.busy() || actions.are_pending(stored.recovery.as_ref()),
         configuration: found.configuration,
         checks: if found.connection.cause.is_some() { Checks::Failing } else { Checks::Passing },
-        same_failure: memory::is_shown(&stored, &found.cause.reason),
+        same_failure: memory::is_shown(stored, &found.cause.reason),
         user_changed: stored.spec_hash.as_ref().is_some_and(|stored| *stored != hash),
     };
-    let mut remembered = memory::read(&stored);
+    let mut remembered = memory::read(stored);
     let restored = was_restored(observed);
     remembered.served |= restored;
     let next = machine::follow(&remembered, &facts, &limits, now);
     let turn = actions.turn(stored.recovery.as_ref(), &facts, &next, &limits, observed.eks.busy(), now);
-    turn.carry_out(&observed.eks, recovery::guards(observed.cluster.present()), &mut writer, now);
-    let cause = memory::cause(&stored, &next, &found.cause, &limits);
+    turn.carry_out(&observed.eks, || recovery::guards(observed.cluster.present()), &mut writer, now);
+    let cause = memory::cause(stored, &next, &found.cause, &limits);
     let state = next.state;
     // Before the status says what runs now.
-    let change = if report::is_upgrade(control_plane, &stored) { Operation::Upgrade } else { Operation::Update };
-    let mut wanted = stored.clone();
+    let change = if report::is_upgrade(control_plane, stored) { Operation::Upgrade } else { Operation::Update };
+    let mut wanted = Draft::Borrowed(stored);
     if restored {
-        wanted.ready = true;
+        set!(wanted.ready = true);
         report::initialize(&mut wanted);
     }
     memory::record_progress(&mut wanted, &facts, &next, &cause, change, &limits, now);
-    wanted.observed_generation = Some(generation);
-    wanted.spec_hash = Some(hash);
-    let verdicts = report::status(observed, &mut wanted, &found, &next, &cause);
+    set!(wanted.observed_generation = Some(generation));
+    set_text!(wanted.spec_hash = Some(hash.as_str()));
+    let verdicts = report::status(observed, stored, &mut wanted, &found, &next, &cause);
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     turn.record(&mut wanted, next.act);
     if let Some(graph) = &observed.dependencies {
-        wanted.dependencies = Some(graph.status(&key, state, wanted.ready, &writer.plan().actions));
+        let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
+        if !wanted.dependencies.as_ref().is_some_and(|shown| graph.is_shown_by(shown, &after)) {
+            wanted.to_mut().dependencies = Some(graph.status(&after));
+        }
     }
     memory::untrack(&mut wanted, observed.features);
     writer.plan().state = Some(state);
-    let ready = format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
-    writer.plan().events.extend(memory::events(&stored, &next, &cause, &ready));
+    let ready = || format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());
+    writer.plan().events.extend(memory::events(stored, &next, &cause, ready));
     writer.note(if state == State::Ready { "ready".to_owned() } else { cause.message });
     writer.plan().next = [next.at, turn.at, found.next, found.connection.at].into_iter().flatten().min();
-    let (both, later) = ((&stored, wanted), memory::worth_a_write_at);
+    let (both, later) = ((stored, wanted), memory::worth_a_write_at);
     status::write_batched(&mut writer, CONTROL_PLANE_MANAGER, both, verdicts, generation, now, later);
     writer.finish()
 }

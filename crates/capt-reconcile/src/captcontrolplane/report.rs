@@ -1,8 +1,8 @@
 //! The status of a CAPTControlPlane: latches, last-known outputs, versions, conditions.
 
 use capt_api::{
-    CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, WorkspaceStatus,
-    WorkspaceTemplateStatus, foreign::WorkspaceView, names::conditions,
+    CAPTControlPlane, CAPTControlPlaneStatus, ControlPlaneInitialization, ControlPlaneVersion, foreign::WorkspaceView,
+    names::conditions,
 };
 use capt_status::{
     CheckName, CheckResult, CheckStatus, ConditionStatus, State,
@@ -13,7 +13,10 @@ use capt_status::{
 use serde_json::Value;
 
 use super::{bounds, details, endpoint::Other, observe::Observed, provision::Found, secrets};
-use crate::{outputs, reasons};
+use crate::{
+    reasons,
+    status::{self, Draft, set, set_text},
+};
 
 /// Condition types that only a CAPTControlPlane has.
 pub(super) const OWN_CONDITIONS: [&str; 9] = [
@@ -31,28 +34,30 @@ pub(super) const OWN_CONDITIONS: [&str; 9] = [
 /// Takes over into `wanted`, which is the stored status, what the pass found; its conditions.
 pub(super) fn status(
     observed: &Observed,
-    wanted: &mut CAPTControlPlaneStatus,
+    stored: &CAPTControlPlaneStatus,
+    wanted: &mut Draft<'_, CAPTControlPlaneStatus>,
     found: &Found,
     next: &Next,
     cause: &Cause,
 ) -> Vec<Verdict> {
     let control_plane = observed.control_plane.as_ref();
-    wanted.external_managed_control_plane = Some(true);
+    set!(wanted.external_managed_control_plane = Some(true));
     if let Ok(endpoint) = &found.endpoint {
-        wanted.endpoint = Some(endpoint.to_string());
+        set!(wanted.endpoint = Some(endpoint.to_string()));
     }
     // While an update runs the Secrets of before are the current ones, as long as they are there.
-    wanted.secrets_ready = if found.ready.is_some() { found.secrets.is_ok() } else { secrets::are_there(observed) };
+    let are_ready = if found.ready.is_some() { found.secrets.is_ok() } else { secrets::are_there(observed) };
+    set!(wanted.secrets_ready = are_ready);
     if found.endpoint.is_ok() && found.secrets.is_ok() {
         initialize(wanted);
     }
-    wanted.ready |= next.memory.served;
-    workspace(observed, found, wanted);
+    set!(wanted.ready = wanted.ready || next.memory.served);
+    workspace(observed, found, stored, wanted);
     if let Some(workspace) = &found.ready
         && let Some(version) = version(&control_plane.spec.version, workspace)
     {
-        wanted.version = Some(version.clone());
-        wanted.versions = vec![ControlPlaneVersion { version, replicas: None }];
+        set_text!(wanted.version = Some(version.as_str()));
+        set!(wanted.versions = vec![ControlPlaneVersion { version, replicas: None }]);
     }
     let available = condition::is_true(&wanted.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(next.state, wanted.ready, next.stalled, cause, available);
@@ -62,9 +67,9 @@ pub(super) fn status(
 }
 
 /// Sets the latches that say that the control plane accepts requests.
-pub(super) fn initialize(wanted: &mut CAPTControlPlaneStatus) {
-    wanted.initialized = true;
-    wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) });
+pub(super) fn initialize(wanted: &mut Draft<'_, CAPTControlPlaneStatus>) {
+    set!(wanted.initialized = true);
+    set!(wanted.initialization = Some(ControlPlaneInitialization { control_plane_initialized: Some(true) }));
 }
 
 /// Whether the spec asks for another version than the one that runs.
@@ -109,7 +114,12 @@ pub(super) fn checks<'a>(found: &'a Found, cause: &'a Cause) -> [CheckResult<'a>
 }
 
 /// What the Workspace says; what it does not say keeps its last value.
-fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneStatus) {
+fn workspace(
+    observed: &Observed,
+    found: &Found,
+    stored: &CAPTControlPlaneStatus,
+    wanted: &mut Draft<'_, CAPTControlPlaneStatus>,
+) {
     if observed.cluster.present().is_none() {
         return;
     }
@@ -118,33 +128,42 @@ fn workspace(observed: &Observed, found: &Found, wanted: &mut CAPTControlPlaneSt
     let state = view
         .and_then(|view| view.ready.as_ref())
         .map_or_else(|| reasons::CREATING.to_owned(), |ready| truncate(&ready.reason, MAX_MESSAGE));
-    let template = wanted.workspace_template_status.get_or_insert_with(WorkspaceTemplateStatus::default);
-    let workspace = wanted.workspace_status.get_or_insert_with(WorkspaceStatus::default);
-    template.state = Some(state.clone());
-    workspace.state = Some(state);
-    template.ready = found.workspace == Workspace::Ready;
-    workspace.ready = found.workspace == Workspace::Ready;
+    let revision = apply.and_then(|apply| apply.last_applied_revision.as_deref());
+    let mut template = status::part(stored.workspace_template_status.as_ref());
+    let mut workspace = status::part(stored.workspace_status.as_ref());
+    set_text!(template.state = Some(state.as_str()));
+    set_text!(workspace.state = Some(state.as_str()));
+    set!(template.ready = found.workspace == Workspace::Ready);
+    set!(workspace.ready = found.workspace == Workspace::Ready);
     if let Some(ready) = &found.ready {
         // Outputs count only now: those of a failed apply are of things that may be gone.
-        template.outputs = outputs::as_variables(&ready.outputs);
-        details::update(&mut wanted.eks, &template.outputs);
-        bounds::outputs(&mut template.outputs);
-        if let Some(revision) = apply.and_then(|apply| apply.last_applied_revision.clone()) {
-            template.last_applied_revision = Some(revision);
+        if let Some(details) = details::updated(wanted.eks.as_ref(), &ready.outputs) {
+            set!(wanted.eks = Some(details));
         }
-        template.last_failed_revision = None;
-        template.last_failure_message = None;
+        if !bounds::are_outputs(&template.outputs, &ready.outputs) {
+            set!(template.outputs = bounds::outputs(&ready.outputs));
+        }
+        if revision.is_some() {
+            set_text!(template.last_applied_revision = revision);
+        }
+        set_text!(template.last_failed_revision = None::<&str>);
+        set_text!(template.last_failure_message = None::<&str>);
         if let Some(at_provider) = ready.at_provider.as_ref().filter(|value| value["outputs"].is_object()) {
             let (at_provider, truncated) = bounds::at_provider(at_provider);
-            workspace.at_provider = Some(at_provider);
-            workspace.truncated_outputs = truncated;
+            if workspace.at_provider.as_ref() != Some(&*at_provider) {
+                workspace.to_mut().at_provider = Some(at_provider.into_owned());
+            }
+            set!(workspace.truncated_outputs = truncated);
         }
-    } else {
-        let failure = observed.eks.last_failure(found.workspace, &found.workspace_cause);
-        if failure.is_some() {
-            template.last_failed_revision = apply.and_then(|apply| apply.last_applied_revision.clone());
-            template.last_failure_message = failure;
-        }
+    } else if let Some(failure) = observed.eks.last_failure(found.workspace, &found.workspace_cause) {
+        set_text!(template.last_failed_revision = revision);
+        set_text!(template.last_failure_message = Some(failure.as_str()));
+    }
+    if let Draft::Owned(template) = template {
+        wanted.to_mut().workspace_template_status = Some(template);
+    }
+    if let Draft::Owned(workspace) = workspace {
+        wanted.to_mut().workspace_status = Some(workspace);
     }
 }
 

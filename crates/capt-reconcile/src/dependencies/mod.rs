@@ -8,10 +8,14 @@
 
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt::Write,
+};
 
 use capt_status::{
     Dependencies, DependencyNode, State,
+    dependencies::MAX_NODES,
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
 };
@@ -151,57 +155,123 @@ impl Graph {
         Some(Cause::new(reasons::DEPENDENCY_CYCLE, truncate(&message, MAX_MESSAGE)))
     }
 
-    /// What the status of the provider object at `root` shows after a plan with `actions` that leaves it in
-    /// `state`; `ready` is its latch.
-    pub fn status(&self, root: &ObjectKey, state: State, ready: bool, actions: &[Action]) -> Dependencies {
-        let is_ready = |maker: &Maker| if maker.key == *root { ready } else { maker.ready };
-        let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(is_ready);
-        let mut graph = Dependencies::default();
+    /// What the status of a provider object shows after a plan.
+    pub fn status(&self, after: &After<'_>) -> Dependencies {
+        let (shown, truncated) = self.shown(after);
+        let mut graph = Dependencies { truncated, ..Dependencies::default() };
         // Each with its name on the wire, which is made once.
-        let mut order = vec![(root, root.to_string())];
-        let mut at = 0;
-        while let Some((key, name)) = order.get(at) {
-            let (key, at_end) = (*key, order.len());
-            at += 1;
-            let Some(node) = self.nodes.get(key) else { continue };
-            let word = if key == root { state.as_str() } else { standing_after(key, node, is_ready, actions).as_str() };
-            if !graph.add(name, wire_node(key, word)) {
-                break;
-            }
-            for target in self.targets(key) {
-                let is_known = order[..at_end].iter().any(|(known, _)| *known == target);
-                if !is_known && self.nodes.get(target).is_some_and(is_shown) {
-                    order.push((target, target.to_string()));
-                }
-            }
+        let names: Vec<String> = shown.iter().map(|(key, _)| key.to_string()).collect();
+        for ((key, word), name) in shown.iter().zip(&names) {
+            graph.add(name, wire_node(key, word));
         }
-        for (key, name) in &order {
+        for ((key, _), name) in shown.iter().zip(&names) {
             for target in self.targets(key) {
-                if let Some((_, target)) = order.iter().find(|(known, _)| *known == target) {
-                    graph.connect(name, target);
+                if let Some(at) = shown.iter().position(|(known, _)| *known == target) {
+                    graph.connect(name, &names[at]);
                 }
             }
         }
         graph
     }
-}
 
-/// How a node stands after the plan in hand, so that no second write has to follow.
-fn standing_after(key: &ObjectKey, node: &Node, is_ready: impl Fn(&Maker) -> bool, actions: &[Action]) -> Standing {
-    let ready = node.maker.as_ref().is_some_and(is_ready);
-    match (key.kind, node.standing) {
-        (Kind::Secret, Standing::Pending | Standing::Missing) => {
-            if actions.iter().any(|action| action.target == *key) {
-                Standing::Present
-            } else if ready {
-                Standing::Missing
-            } else {
-                node.standing
+    /// Whether `stored` says already what [`Graph::status`] would, the order of targets aside; builds nothing.
+    pub fn is_shown_by(&self, stored: &Dependencies, after: &After<'_>) -> bool {
+        let Dependencies { nodes, edges, truncated } = stored;
+        let (shown, is_truncated) = self.shown(after);
+        if (*truncated, nodes.len()) != (is_truncated, shown.len()) {
+            return false;
+        }
+        let (mut name, mut target_name, mut sources) = (String::new(), String::new(), 0);
+        for (key, word) in &shown {
+            write_name(&mut name, key);
+            let Some(DependencyNode { type_, name: of, namespace, status }) = nodes.get(&name) else { return false };
+            if (type_.as_str(), of, namespace, status.as_str()) != (key.kind.name(), &key.name, &key.namespace, word) {
+                return false;
+            }
+            let told: &[String] = edges.get(&name).map_or(&[], Vec::as_slice);
+            let mut count = 0;
+            for target in self.targets(key).filter(|target| shown.iter().any(|(known, _)| known == target)) {
+                count += 1;
+                write_name(&mut target_name, target);
+                if !told.contains(&target_name) {
+                    return false;
+                }
+            }
+            if told.len() != count {
+                return false;
+            }
+            sources += usize::from(count > 0);
+        }
+        edges.len() == sources
+    }
+
+    /// The objects that a status shows, nearest to the root first, each with how it stands after the plan; and
+    /// whether there are more than a status has room for.
+    fn shown<'g>(&'g self, after: &After<'g>) -> (Vec<(&'g ObjectKey, &'static str)>, bool) {
+        let After { root, state, ready: _, actions: _ } = after;
+        let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(|maker| after.is_ready(maker));
+        let mut shown: Vec<(&ObjectKey, &'static str)> = Vec::with_capacity(MAX_NODES / 2);
+        shown.extend(self.nodes.contains_key(*root).then_some((*root, state.as_str())));
+        let mut at = 0;
+        while let Some((key, _)) = shown.get(at) {
+            if at == MAX_NODES {
+                shown.truncate(MAX_NODES);
+                return (shown, true);
+            }
+            at += 1;
+            for target in self.targets(key) {
+                let is_known = shown.iter().any(|(known, _)| *known == target);
+                if let Some(node) = self.nodes.get(target).filter(|node| !is_known && is_shown(node)) {
+                    shown.push((target, after.standing(target, node).as_str()));
+                }
             }
         }
-        (_, Standing::Pending) if ready => Standing::Provisioned,
-        (_, standing) => standing,
+        (shown, false)
     }
+}
+
+/// A provider object once the plan in hand is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct After<'a> {
+    /// The object, from which its graph is seen.
+    pub root: &'a ObjectKey,
+    /// Its state.
+    pub state: State,
+    /// Its latch.
+    pub ready: bool,
+    /// What the plan writes.
+    pub actions: &'a [Action],
+}
+
+impl After<'_> {
+    fn is_ready(&self, maker: &Maker) -> bool {
+        if maker.key == *self.root { self.ready } else { maker.ready }
+    }
+
+    /// How a node stands then, so that no second write has to follow.
+    fn standing(&self, key: &ObjectKey, node: &Node) -> Standing {
+        let ready = node.maker.as_ref().is_some_and(|maker| self.is_ready(maker));
+        match (key.kind, node.standing) {
+            (Kind::Secret, Standing::Pending | Standing::Missing) => {
+                if self.actions.iter().any(|action| action.target == *key) {
+                    Standing::Present
+                } else if ready {
+                    Standing::Missing
+                } else {
+                    node.standing
+                }
+            }
+            (_, Standing::Pending) if ready => Standing::Provisioned,
+            (_, standing) => standing,
+        }
+    }
+}
+
+/// The name of the object at `key` on the wire, in place of what `name` held.
+fn write_name(name: &mut String, key: &ObjectKey) {
+    name.clear();
+    // A String takes all that is written.
+    let _ = write!(name, "{key}");
 }
 
 fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {
@@ -211,6 +281,11 @@ fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {
         namespace: key.namespace.clone(),
         status: status.to_owned(),
     }
+}
+
+/// Whether a stored graph has `state` for the object at `root`, or does not know it.
+pub fn has_state(graph: &Dependencies, root: &ObjectKey, state: State) -> bool {
+    graph.nodes.get(&root.to_string()).is_none_or(|node| node.status == state.as_str())
 }
 
 /// A stored graph with the state that the object at `root` has now, and nothing else changed.

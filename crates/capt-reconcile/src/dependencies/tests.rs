@@ -46,6 +46,36 @@ fn world(objects: impl IntoIterator<Item = Value>) -> World {
     world
 }
 
+/// What the status of `root` shows; and a stored one says so exactly if it is this one.
+fn shown(graph: &Graph, root: &str, state: State, ready: bool, actions: &[Action]) -> Dependencies {
+    let root = key(root);
+    let after = After { root: &root, state, ready, actions };
+    let shown = graph.status(&after);
+    assert!(graph.is_shown_by(&shown, &after), "{shown:?}");
+    let others = |change: fn(&mut Dependencies, &str)| {
+        shown.nodes.keys().map(move |name| {
+            let mut other = graph.status(&after);
+            change(&mut other, name);
+            other
+        })
+    };
+    let changes: [fn(&mut Dependencies, &str); 9] = [
+        |it, name| drop(it.nodes.remove(name)),
+        |it, name| it.nodes.get_mut(name).unwrap().type_ = "Other".to_owned(),
+        |it, name| it.nodes.get_mut(name).unwrap().status = "Other".to_owned(),
+        |it, name| it.nodes.get_mut(name).unwrap().name = "other".to_owned(),
+        |it, name| it.nodes.get_mut(name).unwrap().namespace = Some("other".to_owned()),
+        |it, name| drop(it.edges.remove(name)),
+        |it, name| drop(it.edges.get_mut(name).and_then(Vec::pop)),
+        |it, name| it.edges.entry(name.to_owned()).or_default().push("other".to_owned()),
+        |it, _| it.truncated = !it.truncated,
+    ];
+    for other in changes.into_iter().flat_map(others) {
+        assert_eq!(graph.is_shown_by(&other, &after), other == shown, "{other:?}");
+    }
+    shown
+}
+
 fn apply(name: &str, waits: &[&str]) -> Value {
     let waits: Vec<Value> = waits.iter().map(|name| json!({"name": name})).collect();
     object("WorkspaceTemplateApply", name, &json!({"templateRef": {"name": "t"}, "waitForWorkspaces": waits}))
@@ -94,7 +124,7 @@ fn edges(graph: &Dependencies) -> Vec<String> {
 
 #[test]
 fn the_graph_follows_every_reference_and_knows_what_is_about_to_be_made() {
-    let found = graph(&world(declared()), PLANE).status(&key(PLANE), State::Provisioning, false, &[]);
+    let found = shown(&graph(&world(declared()), PLANE), PLANE, State::Provisioning, false, &[]);
     assert_eq!(
         edges(&found),
         [
@@ -118,7 +148,7 @@ fn the_graph_follows_every_reference_and_knows_what_is_about_to_be_made() {
 #[test]
 fn a_status_shows_the_same_graph_all_the_time_until_its_object_is_ready() {
     let shown =
-        |objects: Vec<Value>, ready| graph(&world(objects), PLANE).status(&key(PLANE), State::Provisioning, ready, &[]);
+        |objects: Vec<Value>, ready| shown(&graph(&world(objects), PLANE), PLANE, State::Provisioning, ready, &[]);
     let declared = declared();
     let before = shown(declared.clone(), false);
     let mut later = declared;
@@ -166,7 +196,7 @@ fn a_secret_that_the_plan_makes_is_there_and_a_lost_workspace_is_not() {
         unless: Vec::new(),
         reason: String::new(),
     };
-    let found = graph(&world(objects), PLANE).status(&key(PLANE), State::Ready, true, &[ca]);
+    let found = shown(&graph(&world(objects), PLANE), PLANE, State::Ready, true, &[ca]);
     assert_eq!(
         [&found.nodes["Secret/ns/c-ca"].status, &found.nodes["Secret/ns/c-kubeconfig"].status],
         ["Present", "Missing"]
@@ -229,7 +259,7 @@ fn a_status_stays_small_and_keeps_what_is_nearest() {
     objects.extend(names.iter().map(|name| apply(name, &[])));
     let found = graph(&world(objects), INFRASTRUCTURE);
     assert_eq!(found.to_wire().nodes.len(), 5 + 60 * 2, "the whole is known");
-    let found = found.status(&key(INFRASTRUCTURE), State::Provisioning, false, &[]);
+    let found = shown(&found, INFRASTRUCTURE, State::Provisioning, false, &[]);
     assert_eq!((found.nodes.len(), found.truncated), (MAX_NODES, true));
     assert!(found.nodes.contains_key("WorkspaceTemplate/ns/t") && found.edges[VPC].len() == 29);
     let size = serde_json::to_string(&found).unwrap().len();
@@ -247,7 +277,7 @@ fn the_impact_of_an_object_is_everything_that_needs_it() {
 
 #[test]
 fn the_state_of_the_root_alone_is_kept_up_to_date_during_a_deletion() {
-    let mut found = graph(&world(declared()), PLANE).status(&key(PLANE), State::Ready, true, &[]);
+    let mut found = shown(&graph(&world(declared()), PLANE), PLANE, State::Ready, true, &[]);
     let before = found.clone();
     with_state(&mut found, &key(PLANE), State::Deleting);
     assert_eq!(found.nodes[PLANE].status, "Deleting");

@@ -25,7 +25,8 @@ use crate::{
     outputs,
     ownership::Owner,
     plan::{Counts, Op, Plan, Precondition, Query},
-    reasons, status,
+    reasons,
+    status::{self, Draft, set},
     world::Seen,
 };
 
@@ -134,8 +135,8 @@ fn going(workspace: &WorkspaceView, cycle: Option<&[crate::object::ObjectKey]>) 
 
 fn tell(observed: &Observed, writer: &mut Writer, stored: &WorkspaceTemplateApplyStatus, cause: Cause, now: Time) {
     let apply = observed.apply.as_ref();
-    let mut wanted = stored.clone();
-    wanted.observed_generation = Some(meta::generation(apply));
+    let mut wanted = Draft::Borrowed(stored);
+    set!(wanted.observed_generation = Some(meta::generation(apply)));
     let synced = capt_status::condition::find(&stored.conditions, conditions::SYNCED);
     let mut verdicts = vec![
         match synced {
@@ -154,7 +155,7 @@ fn tell(observed: &Observed, writer: &mut Writer, stored: &WorkspaceTemplateAppl
     if capt_status::condition::find(&stored.conditions, conditions::PENDING_TAKEOVER_CHANGES).is_some() {
         verdicts.push(Verdict::new(conditions::PENDING_TAKEOVER_CHANGES, false, reasons::DELETING, ""));
     }
-    status::write(writer, APPLY_MANAGER, stored, wanted, verdicts, meta::generation(apply), now);
+    status::write(writer, APPLY_MANAGER, (stored, wanted), verdicts, meta::generation(apply), now);
     writer.note(cause.message);
 }
 

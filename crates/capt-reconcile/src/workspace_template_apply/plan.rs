@@ -32,7 +32,7 @@ use crate::{
     plan::{Counts, EventType, Op, Plan, Precondition, Query},
     reasons::{self, ApplyReason},
     render::{self, Rendered},
-    status,
+    status::{self, Draft, set, set_text},
     world::Seen,
 };
 
@@ -56,11 +56,12 @@ pub(super) enum Sync {
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let apply = observed.apply.as_ref();
     let key = meta::key_of(Kind::Apply, apply);
-    let stored = apply.status.clone().unwrap_or_default();
+    let none = WorkspaceTemplateApplyStatus::default();
+    let stored = apply.status.as_ref().unwrap_or(&none);
     let generation = meta::generation(apply);
     let mut writer = Writer::new(key.clone(), &apply.metadata);
     match &observed.pause {
-        Pause::Yes(message) => return pausing::plan(observed, writer, &stored, message, now),
+        Pause::Yes(message) => return pausing::plan(observed, writer, stored, message, now),
         Pause::Unknown => return Plan::nothing(key, "whether it is paused is not known yet"),
         Pause::No => {}
     }
@@ -68,7 +69,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         return Plan::nothing(key, format!("{} is not known yet", observed.claim.key));
     }
     if meta::is_deleting(apply) {
-        return delete::plan(observed, writer, &stored, now);
+        return delete::plan(observed, writer, stored, now);
     }
     if observed.template.is_unknown() {
         return Plan::nothing(key, "the template is not known yet");
@@ -77,8 +78,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         return Plan::nothing(key, "the other applies of its owner are not known yet");
     };
     prepare(observed, &mut writer);
-    let mut wanted = stored.clone();
-    wanted.observed_generation = Some(generation);
+    let mut wanted = Draft::Borrowed(stored);
+    set!(wanted.observed_generation = Some(generation));
     let mut regressive = None;
     let mut writes_spec = false;
     let sync = match &observed.claim.found {
@@ -109,11 +110,11 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         // Nothing waits any more, and left in place the word could release another takeover some day.
         own_annotation(&mut writer, APPLY_PENDING_ANNOTATION, &Value::Null, "the release is used up");
     }
-    wanted.applied = sync == Sync::Current;
-    let verdicts = verdicts(observed, &stored, &wanted, &sync, writes_spec);
-    tell(&mut writer, &stored, &verdicts);
+    set!(wanted.applied = sync == Sync::Current);
+    let verdicts = verdicts(observed, stored, &wanted, &sync, writes_spec);
+    tell(&mut writer, stored, &verdicts);
     let note = summary(&verdicts);
-    let both = (&stored, wanted);
+    let both = (stored, wanted);
     let at_once_unless = |stored: &_, wanted: &_, now| worth_a_write_at(observed, stored, wanted, now);
     let written = status::write_batched(&mut writer, APPLY_MANAGER, both, verdicts, generation, now, at_once_unless);
     if let (true, Some(query), Some(last)) = (written, regressive, writer.plan().actions.last_mut()) {
@@ -193,7 +194,7 @@ fn absent(
     observed: &Observed,
     rivals: &Rivals,
     writer: &mut Writer,
-    wanted: &mut WorkspaceTemplateApplyStatus,
+    wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
     now: Time,
 ) -> Sync {
     let apply = observed.apply.as_ref();
@@ -211,7 +212,7 @@ fn absent(
     }
     if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
         // While it was paused nobody took down what the Workspace said, and what is not known counts as ready.
-        wanted.was_ready = Some(true);
+        set!(wanted.was_ready = Some(true));
     }
     let may_run = may_run(observed, wanted);
     let is_released = apply.annotations().get(RECREATE_WORKSPACE_ANNOTATION).is_some_and(|of| *of == apply.name_any());
@@ -269,9 +270,9 @@ fn absent(
         own_annotation(writer, EXTERNAL_NAME_ANNOTATION, &value, "recorded where a move does not lose it");
     }
     record(observed, wanted, &rendered, Some(now));
-    wanted.external_name = Some(external_name);
+    set!(wanted.external_name = Some(external_name));
     // A Workspace that is made from the rendering differs in nothing from it.
-    wanted.takeover_baseline = None;
+    set_text!(wanted.takeover_baseline = None::<&str>);
     Sync::Current
 }
 
@@ -293,15 +294,16 @@ fn present(
     observed: &Observed,
     workspace: &WorkspaceView,
     writer: &mut Writer,
-    wanted: &mut WorkspaceTemplateApplyStatus,
+    wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
     now: Time,
 ) -> takeover::Written {
     let name = workspace.meta.name.as_str();
-    wanted.workspace_name = Some(name.to_owned());
-    wanted.external_name =
-        workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION).cloned().or_else(|| wanted.external_name.take());
+    set_text!(wanted.workspace_name = Some(name));
+    if let Some(external_name) = workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION) {
+        set_text!(wanted.external_name = Some(external_name.as_str()));
+    }
     if outputs::shows_success(workspace) {
-        wanted.was_ready = Some(true);
+        set!(wanted.was_ready = Some(true));
     }
     if workspace.meta.deleting {
         let mut message = format!("Workspace {name} is being deleted, and not by its apply");
@@ -338,18 +340,18 @@ fn rendered(observed: &Observed, name: &str) -> Result<Rendered, Sync> {
 /// Records the rendering in the status; the time moves only with a write of the spec.
 fn record(
     observed: &Observed,
-    wanted: &mut WorkspaceTemplateApplyStatus,
+    wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
     rendered: &Rendered,
     written_at: Option<Time>,
 ) {
-    wanted.workspace_name = Some(observed.claim.key.name.clone());
+    set_text!(wanted.workspace_name = Some(observed.claim.key.name.as_str()));
     let is_recorded = wanted.last_applied_revision.as_ref().is_some_and(|revision| revision.ends_with(&rendered.hash));
     if !is_recorded {
         let generation = observed.template.present().map_or(0, |template| meta::generation(template.as_ref()));
-        wanted.last_applied_revision = Some(format!("{generation}-{}", rendered.hash));
+        set!(wanted.last_applied_revision = Some(format!("{generation}-{}", rendered.hash)));
     }
     if let Some(now) = written_at {
-        wanted.last_applied_time = Some(now);
+        set!(wanted.last_applied_time = Some(now));
     }
 }
 

@@ -29,6 +29,7 @@ use crate::{
     plan::{EventType, Op, Precondition},
     reasons,
     render::{Rendered, compare},
+    status::{Draft, set},
     world::Seen,
 };
 
@@ -54,7 +55,7 @@ pub(super) fn write(
     workspace: &WorkspaceView,
     rendering: &Result<Rendered, Sync>,
     writer: &mut Writer,
-    wanted: &mut WorkspaceTemplateApplyStatus,
+    wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
 ) -> Written {
     let adopting = match &observed.claim.found {
         Seen::Present((_, Owner::Adopted)) => true,
@@ -95,12 +96,12 @@ pub(super) fn write(
     if annotated != baseline.as_ref() {
         metadata["annotations"][TAKEOVER_BASELINE_ANNOTATION] = json!(baseline);
     }
-    wanted.takeover_baseline = baseline;
+    set!(wanted.takeover_baseline = baseline);
     let mut body = Map::new();
     let mut reasons = Vec::new();
     if adopting {
         // Its life before is not known, and what is not known counts as ready.
-        wanted.was_ready = Some(true);
+        set!(wanted.was_ready = Some(true));
         let note = format!("took over Workspace {} as it is", workspace.meta.name);
         writer.event(EventType::Normal, reasons::WORKSPACE_ADOPTED, note);
         reasons.push("take it over as it is".to_owned());

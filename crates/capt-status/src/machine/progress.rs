@@ -3,7 +3,7 @@
 //! It changes only when something happened: a milestone, an end, a start. The percentage never goes
 //! down within one operation.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 use super::{
     facts::{Configuration, Facts, Infrastructure, Lifecycle, Owner, Role, Workspace},
@@ -52,7 +52,7 @@ pub struct Taken<'a> {
     pub why: &'a str,
 }
 
-/// What `before` becomes with a step that was taken at `now`.
+/// What `before` becomes with a step that was taken at `now`; borrowed where nothing happened.
 ///
 /// ```
 /// use capt_status::{Operation, Progress, Time, machine::{*, progress::{Taken, advance}}};
@@ -70,12 +70,11 @@ pub struct Taken<'a> {
 /// assert_eq!((progress.current_operation, progress.percent_complete), (Some(Operation::Create), Some(60)));
 /// assert_eq!(progress.milestone.as_deref(), Some("3 of 5"));
 /// ```
-pub fn advance(before: &Progress, taken: Taken<'_>, now: Time) -> Progress {
+pub fn advance<'b>(before: &'b Progress, taken: Taken<'_>, now: Time) -> Cow<'b, Progress> {
     let Taken { served_before, facts, next, change, timeouts, why } = taken;
     if facts.lifecycle == Lifecycle::Paused {
-        return before.clone();
+        return Cow::Borrowed(before);
     }
-    let mut after = before.clone();
     let in_flight = before.current_operation.filter(|_| before.percent_complete != Some(100));
     let operation = match next.state {
         State::Deleting => Some(Operation::Delete),
@@ -90,25 +89,24 @@ pub fn advance(before: &Progress, taken: Taken<'_>, now: Time) -> Progress {
         }
     };
     let Some(operation) = operation else {
-        if facts.is_complete() && next.state != State::Pending {
-            let created = in_flight.or_else(|| (!served_before).then_some(Operation::Create));
-            if let Some(operation) = created {
-                let started_at = before.started_at.unwrap_or(now);
-                record(&mut after.history, operation, started_at, now, OperationResult::Succeeded, String::new());
-                let (done, of) = milestones(facts);
-                after = Progress {
-                    current_operation: Some(operation),
-                    started_at: Some(started_at),
-                    deadline: None,
-                    percent_complete: Some(100),
-                    milestone: Some(format!("{done} of {of}")),
-                    estimated_time_remaining: None,
-                    history: after.history,
-                };
-            }
-        }
-        return after;
+        let ended = in_flight.or_else(|| (!served_before).then_some(Operation::Create));
+        let Some(operation) = ended.filter(|_| facts.is_complete() && next.state != State::Pending) else {
+            return Cow::Borrowed(before);
+        };
+        let (started_at, mut history) = (before.started_at.unwrap_or(now), before.history.clone());
+        record(&mut history, operation, started_at, now, OperationResult::Succeeded, String::new());
+        let (done, of) = milestones(facts);
+        return Cow::Owned(Progress {
+            current_operation: Some(operation),
+            started_at: Some(started_at),
+            deadline: None,
+            percent_complete: Some(100),
+            milestone: Some(format!("{done} of {of}")),
+            estimated_time_remaining: None,
+            history,
+        });
     };
+    let mut after = before.clone();
     let continues = in_flight == Some(operation) && !(facts.user_changed && next.state != State::Deleting);
     if !continues {
         if let (Some(ended), Some(started_at)) = (in_flight, before.started_at) {
@@ -140,7 +138,7 @@ pub fn advance(before: &Progress, taken: Taken<'_>, now: Time) -> Progress {
         record(&mut after.history, operation, started_at, now, OperationResult::Failed, truncate(why, MAX_MESSAGE));
         after.estimated_time_remaining = None;
     }
-    after
+    Cow::Owned(after)
 }
 
 /// What is left if it takes as long as the last success of its kind; nothing where there was none.

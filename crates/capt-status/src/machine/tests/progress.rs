@@ -27,7 +27,7 @@ fn progress_of_changes(steps: &[(Facts, crate::Operation)]) -> Vec<crate::Progre
             timeouts: &limits.timeouts,
             why: "why",
         };
-        shown = crate::machine::progress::advance(&shown, taken, now);
+        shown = crate::machine::progress::advance(&shown, taken, now).into_owned();
         memory = next.memory;
         all.push(shown.clone());
     }
