@@ -66,7 +66,8 @@ pub struct Taken<'a> {
 /// let next = follow(&Memory::default(), &facts, &limits, now);
 /// let (change, timeouts) = (Operation::Update, &limits.timeouts);
 /// let taken = Taken { served_before: false, facts: &facts, next: &next, change, timeouts, why: "" };
-/// let progress = advance(&Progress::default(), taken, now);
+/// let before = Progress::default();
+/// let progress = advance(&before, taken, now);
 /// assert_eq!((progress.current_operation, progress.percent_complete), (Some(Operation::Create), Some(60)));
 /// assert_eq!(progress.milestone.as_deref(), Some("3 of 5"));
 /// ```
