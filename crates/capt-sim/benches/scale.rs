@@ -9,6 +9,10 @@ mod common;
 #[path = "../tests/common/whole_life.rs"]
 mod whole_life;
 
+/// As in the proofs: half of a modelled life is memory that is allocated and freed.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
 }
