@@ -130,9 +130,11 @@ impl Cache {
         gone.iter().flat_map(|(key, said)| state.concerned(key, said)).collect()
     }
 
-    /// Takes over the answer to a write of ours, so that the next pass sees it at once.
+    /// Takes over the answer to a write of ours, so that the next pass sees it at once; the passes that it concerns.
     pub fn answered(&self, request: &Request, answer: Value) -> BTreeSet<ObjectKey> {
-        let Some(target) = request.written() else { return BTreeSet::new() };
+        let Some(target) = request.written().filter(|_| !request.changed_nothing(&answer)) else {
+            return BTreeSet::new();
+        };
         let deletes = matches!(request, Request::Delete { .. });
         let mut state = self.state();
         let said = state.world.relations(target).to_vec();
@@ -405,6 +407,22 @@ mod tests {
         assert_eq!(cache.answered(&request, answer), listed_all());
         assert_eq!(cache.applied(an_apply("a", 9)), BTreeSet::new(), "the echo");
         assert_eq!(cache.applied(an_apply("a", 10)), listed_all());
+    }
+
+    #[test]
+    fn a_write_that_changed_nothing_starts_no_pass() {
+        let cache = cache();
+        let body = json!({"metadata": {"uid": "uid-a", "resourceVersion": "9"}});
+        let request = Request::MergePatch { target: apply("a"), body };
+        let answer = |version: &str| {
+            json!({
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "WorkspaceTemplateApply",
+                "metadata": {"name": "a", "namespace": "ns", "uid": "uid-a", "resourceVersion": version},
+                "spec": {"templateRef": {"name": "template"}},
+            })
+        };
+        assert_eq!(cache.answered(&request, answer("9")), BTreeSet::new(), "it would be asked for over and over");
+        assert_eq!(cache.answered(&request, answer("10")), listed_all());
     }
 
     #[test]

@@ -70,7 +70,7 @@ label_replace(sum by (kind, from) (increase(capt_state_transitions_total[1h])) >
     Alert {
         name: "CaptDeadlineMissed",
         // A counter that is new has not increased yet.
-        expr: "sum by (kind, deadline) (increase(capt_deadlines_missed_total[15m]) > 0 or (capt_deadlines_missed_total unless capt_deadlines_missed_total offset 15m))",
+        expr: "sum by (kind, deadline) (increase(capt_deadlines_missed_total[15m]) > 0 or (capt_deadlines_missed_total > 0 unless capt_deadlines_missed_total offset 15m))",
         for_: "0m",
         severity: "warning",
         summary: "A {{ $labels.kind }} missed a deadline: {{ $labels.deadline }}.",
@@ -100,8 +100,10 @@ and sum(increase(capt_state_transitions_total[30m])) == 0"#,
     },
     Alert {
         name: "CaptWatchStale",
-        // Every watch is opened anew at least every five minutes.
-        expr: r#"sum(increase(capt_api_requests_total{verb="watch", code="200"}[15m])) == 0"#,
+        // Every watch is opened anew at least every five minutes. Those of the first seconds are in no increase, so
+        // an operator is judged once it has run for as long.
+        expr: r#"sum(increase(capt_api_requests_total{verb="watch", code="200"}[15m])) == 0
+and count(capt_api_requests_total{verb="watch", code="200"} offset 15m) > 0"#,
         for_: "5m",
         severity: "critical",
         summary: "No watch was opened for a quarter of an hour: what the operator sees may be old.",

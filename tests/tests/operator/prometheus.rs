@@ -104,7 +104,7 @@ impl Prometheus {
             .collect()
     }
 
-    /// Waits until exactly `expected` of the alerts are not silent.
+    /// Waits until exactly these alerts are not silent.
     async fn until(&self, what: &str, expected: &[(&str, &str)]) {
         let expected: BTreeMap<String, String> =
             expected.iter().map(|(name, state)| ((*name).to_owned(), (*state).to_owned())).collect();
@@ -188,11 +188,13 @@ async fn prometheus_finds_what_alerts_and_dashboard_ask_and_the_right_ones_fire(
     for file in ["vpc-template.yaml", "eks-template.yaml", "cluster.yaml"] {
         stack.apply(&fs::read_to_string(root().join("examples").join(file)).unwrap()).await.unwrap();
     }
-    let missed = ("CaptDeadlineMissed", "firing");
-    prometheus.until("a deadline that is missed", &[missed, ("CaptObjectsFailed", "pending")]).await;
+    let (missed, failed) = (("CaptDeadlineMissed", "firing"), ("CaptObjectsFailed", "pending"));
+    // Whoever waits may be stuck; an hour tells.
+    let waiting = ("CaptObjectsStuck", "pending");
+    prometheus.until("a deadline that is missed", &[missed, failed, waiting]).await;
     let samples = prometheus.query("ALERTS{alertname=\"CaptDeadlineMissed\"}").await;
     assert_eq!(samples.len(), 1, "{samples:?}");
-    assert_eq!(samples[0]["metric"]["deadline"], "vpcCreationTimeout");
+    assert_eq!(samples[0]["metric"]["deadline"], "VPCCreationTimeout");
     assert_eq!(samples[0]["metric"]["kind"], "CAPTCluster");
 
     let names = prometheus.ask("/api/v1/label/__name__/values").await.unwrap();
@@ -210,7 +212,7 @@ async fn prometheus_finds_what_alerts_and_dashboard_ask_and_the_right_ones_fire(
     let seen = fs::read_to_string(stack.directory().join("logs/prometheus.log")).unwrap();
     assert!(!seen.contains("level=error") && !seen.contains("level=warn"), "{seen}");
 
-    // Its series end with it, and nothing but its absence is left to be told.
+    // Its series end with it: what is left is its absence, and what increased in the last quarter of an hour.
     operator.kill();
-    prometheus.until("an operator that is gone", &[("CaptNoLeader", "pending"), missed]).await;
+    prometheus.until("an operator that is gone", &[missed, ("CaptNoLeader", "pending")]).await;
 }

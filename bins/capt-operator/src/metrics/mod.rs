@@ -14,10 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capt_reconcile::object::{Kind, ObjectKey};
+use capt_reconcile::{
+    object::{Kind, ObjectKey},
+    pass::KINDS,
+};
 use capt_status::{
     State,
-    machine::{Event, EventType},
+    machine::{Event, EventType, Timer},
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -60,6 +63,19 @@ pub enum PassOutcome {
 }
 
 impl PassOutcome {
+    const ALL: [Self; 10] = [
+        Self::Settled,
+        Self::Wrote,
+        Self::Slowed,
+        Self::Stale,
+        Self::Blocked,
+        Self::Rejected,
+        Self::NoAnswer,
+        Self::Gone,
+        Self::Malformed,
+        Self::OutOfScope,
+    ];
+
     const fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -206,6 +222,11 @@ fn slow() -> Histogram {
     Histogram::new(exponential_buckets(1.0, 4.0, 9))
 }
 
+/// Whether an event with this reason tells of a deadline that passed.
+fn is_deadline(reason: &str) -> bool {
+    reason.ends_with("Timeout")
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -292,7 +313,30 @@ impl Metrics {
         capt.register("held", "1 while nothing is reconciled because another operator writes", metrics.held.clone());
         metrics.process.register(&mut registry);
         metrics.registry = registry;
+        metrics.begin();
         metrics
+    }
+
+    /// Counters whose labels are known begin with 0: an increase from nothing is none to Prometheus, and the first
+    /// deadline that is missed counts.
+    fn begin(&self) {
+        for kind in [Kind::CaptCluster, Kind::CaptControlPlane].map(Kind::name) {
+            for from in State::ALL {
+                for to in from.successors().iter().filter(|to| **to != from) {
+                    let labels = TransitionLabels { kind, from: from.as_str(), to: to.as_str() };
+                    drop(self.transitions.get_or_create(&labels));
+                }
+            }
+            for deadline in Timer::ALL.map(Timer::reason).into_iter().filter(|reason| is_deadline(reason)) {
+                drop(self.deadlines_missed.get_or_create(&DeadlineLabels { kind, deadline }));
+            }
+            drop(self.recovery_attempts.get_or_create(&KindLabel { kind }));
+        }
+        for kind in KINDS.map(Kind::name) {
+            for outcome in PassOutcome::ALL.map(PassOutcome::as_str) {
+                drop(self.passes.get_or_create(&PassLabels { kind, outcome }));
+            }
+        }
     }
 
     /// A pass over an object of `kind` ended.
@@ -352,7 +396,7 @@ impl Metrics {
             self.events.get_or_create(&EventLabels { kind, r#type, reason }).inc();
             if *reason == "RecoveryAttempt" {
                 self.recovery_attempts.get_or_create(&KindLabel { kind }).inc();
-            } else if reason.ends_with("Timeout") {
+            } else if is_deadline(reason) {
                 self.deadlines_missed.get_or_create(&DeadlineLabels { kind, deadline: reason }).inc();
             }
         }

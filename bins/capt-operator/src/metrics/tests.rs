@@ -67,9 +67,32 @@ fn events_tell_of_deadlines_and_recovery() {
     assert!(!metrics.text(false).contains("secret-name"), "names of objects are no labels");
 }
 
+/// To Prometheus an increase begins with the second sample, so that without a 0 the first of each would be lost.
+#[test]
+fn what_can_be_counted_is_there_before_it_happens() {
+    let metrics = Metrics::new();
+    has(
+        &metrics,
+        &[
+            r#"capt_state_transitions_total{kind="CAPTCluster",from="Provisioning",to="Ready"} 0"#,
+            r#"capt_state_transitions_total{kind="CAPTControlPlane",from="Ready",to="Degraded"} 0"#,
+            r#"capt_deadlines_missed_total{kind="CAPTCluster",deadline="VPCCreationTimeout"} 0"#,
+            r#"capt_deadlines_missed_total{kind="CAPTControlPlane",deadline="SecretTimeout"} 0"#,
+            r#"capt_recovery_attempts_total{kind="CAPTControlPlane"} 0"#,
+            r#"capt_passes_total{kind="Cluster",outcome="slowed"} 0"#,
+        ],
+    );
+    let text = metrics.text(false);
+    let count = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+    let edges: usize = State::ALL.iter().map(|from| from.successors().iter().filter(|to| *to != from).count()).sum();
+    assert_eq!(count("capt_state_transitions_total{"), 2 * edges);
+    assert_eq!(count("capt_deadlines_missed_total{"), 2 * 5);
+    assert_eq!(count("capt_passes_total{"), 4 * PassOutcome::ALL.len());
+    assert!(text.lines().count() < 500, "the number of series is bounded: {}", text.lines().count());
+}
+
 #[test]
 fn every_deadline_is_known_by_its_reason() {
-    use capt_status::machine::Timer;
     // The grace for a lack of permission is no deadline of anybody.
     for timer in Timer::ALL.into_iter().filter(|timer| *timer != Timer::PermissionGrace) {
         assert!(timer.reason().ends_with("Timeout"), "{}", timer.reason());

@@ -12,6 +12,9 @@ use crate::{
     plan::{Action, Counts, Op, Plan, Precondition, Query},
 };
 
+/// Where an object says which version it is.
+const RESOURCE_VERSION: &str = "/metadata/resourceVersion";
+
 /// A request to the API server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
@@ -108,6 +111,23 @@ impl Request {
     /// The object that the request changes.
     pub fn written(&self) -> Option<&ObjectKey> {
         self.target().filter(|_| self.is_write())
+    }
+
+    /// Whether `answer` shows that the request changed nothing: the object still has the version that was asked for.
+    /// Whoever asked has seen that version, so there is nothing to look at again; a pass that did would ask for the
+    /// same without an end.
+    pub fn changed_nothing(&self, answer: &Value) -> bool {
+        let asked = match self {
+            Self::MergePatch { target: _, body }
+            | Self::ApplyStatus { target: _, manager: _, body }
+            | Self::MergeStatus { target: _, manager: _, body } => body.pointer(RESOURCE_VERSION),
+            Self::JsonPatch { target: _, operations } => {
+                let asks = |operation: &&Value| operation["path"] == RESOURCE_VERSION;
+                operations.iter().find(asks).map(|operation| &operation["value"])
+            }
+            Self::Create { .. } | Self::Delete { .. } | Self::Get { .. } | Self::List { .. } => None,
+        };
+        asked.is_some_and(|version| version.is_string() && Some(version) == answer.pointer(RESOURCE_VERSION))
     }
 
     /// The status that the request applies, and to which object of ours; the status of a Cluster is not one of these.
@@ -298,8 +318,7 @@ impl Executor {
                 let mut guarded = Vec::with_capacity(operations.len() + 1);
                 if let Some((_, Some(resource_version))) = version {
                     // A resourceVersion belongs to one incarnation of one object, so it guards the uid too.
-                    guarded
-                        .push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version}));
+                    guarded.push(json!({"op": "replace", "path": RESOURCE_VERSION, "value": resource_version}));
                 }
                 guarded.extend(operations.iter().cloned());
                 Request::JsonPatch { target, operations: guarded }

@@ -37,6 +37,34 @@ fn an_empty_plan_is_done() {
 }
 
 #[test]
+fn a_write_that_changed_nothing_is_known_by_the_version_that_it_was_asked_of() {
+    let body = || json!({"spec": {}});
+    let (merged, applied) = (Op::MergePatch { body: body() }, status());
+    let patched = Op::JsonPatch { operations: vec![json!({"op": "remove", "path": "/x"})] };
+    let told = Op::MergeStatus { manager: "m", status: json!({}) };
+    for op in [merged, applied, patched, told] {
+        let Step::Send(request) = executor(vec![action(op, observed())]).next() else { panic!("nothing is sent") };
+        for (version, nothing) in [(json!("5"), true), (json!("6"), false), (json!(5), false), (Value::Null, false)] {
+            let answer = json!({"metadata": {"resourceVersion": version}});
+            assert_eq!(request.changed_nothing(&answer), nothing, "{request:?} {version}");
+        }
+        assert!(!request.changed_nothing(&json!({"kind": "Status"})));
+    }
+    // Whatever is not asked of a version changes something.
+    let unguarded = [
+        Request::MergePatch { target: key("a"), body: body() },
+        Request::JsonPatch { target: key("a"), operations: vec![json!({"op": "remove", "path": "/x"})] },
+        Request::Create { target: key("a"), body: json!({"metadata": {"resourceVersion": "5"}}) },
+        Request::Delete { target: key("a"), uid: "u1".to_owned(), resource_version: Some("5".to_owned()) },
+    ];
+    for request in unguarded {
+        for answer in [json!({"metadata": {"resourceVersion": "5"}}), json!({"metadata": {}})] {
+            assert!(!request.changed_nothing(&answer), "{request:?}");
+        }
+    }
+}
+
+#[test]
 fn each_write_carries_its_precondition() {
     let merge = Op::MergePatch { body: json!({"spec": {"a": null}}) };
     let json = Op::JsonPatch { operations: vec![json!({"op": "remove", "path": "/x"})] };

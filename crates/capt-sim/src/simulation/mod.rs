@@ -497,6 +497,9 @@ impl Simulation {
         let (Some(target), Response::Object(object)) = (request.written(), response) else {
             return;
         };
+        if request.changed_nothing(object) {
+            return;
+        }
         let said = self.world.relations(target).to_vec();
         if self.api.get(target).is_none() {
             // The answer does not tell at which version the object went.

@@ -224,6 +224,47 @@ fn nor_where_the_apply_of_the_former_name_is_seen_without_the_workspace_that_it_
     }
 }
 
+/// No pass sees the Workspace that is there, as long as it is told to.
+struct Blind {
+    workspace: ObjectKey,
+    on: Rc<Cell<bool>>,
+}
+
+impl Hooks for Blind {
+    fn sees(&mut self, _pass: &ObjectKey, world: &World, _api: &Api, _now: Time) -> Option<World> {
+        self.on.get().then(|| {
+            let mut world = world.clone();
+            world.deleted(&self.workspace, 0);
+            world
+        })
+    }
+}
+
+/// The patch before a creation that is not the first changes nothing, so its answer is no reason to look again.
+#[test]
+fn a_workspace_that_is_there_and_not_seen_is_asked_for_less_and_less_often() {
+    let workspace = key(Kind::Workspace(WorkspaceApi::Cluster), "demo-eks-controlplane");
+    let on = Rc::new(Cell::new(false));
+    let blind = Blind { workspace: workspace.clone(), on: Rc::clone(&on) };
+    let mut simulation = simulation(WorkspaceApi::Cluster, &FILES).with_hooks(blind);
+    let hangs = |found: &Value| Outputs { result: Ending::Hang, ..terraform(found) };
+    simulation
+        .terraform(move |found| if found["metadata"]["name"] == "demo-vpc" { terraform(found) } else { hangs(found) });
+    assert!(simulation.run());
+    assert!(simulation.api.get(&workspace).is_some());
+    let apply = key(Kind::Apply, USED[1].1);
+    on.set(true);
+    simulation.api.edit(&apply, |apply| apply["metadata"]["annotations"]["somebody"] = json!("was here"));
+    let before = simulation.requests.len();
+    simulation.run_for(Span::from_minutes(5));
+    let creations =
+        |(request, _): &&(Request, _)| matches!(request, Request::Create { target, .. } if *target == workspace);
+    let asked = simulation.requests[before..].iter().filter(creations).count();
+    assert!((2..=40).contains(&asked), "asked {asked} times in five minutes");
+    on.set(false);
+    assert!(simulation.run());
+}
+
 #[test]
 fn what_somebody_adds_to_the_template_reference_of_an_apply_is_taken_back_once() {
     let mut simulation = ready();
