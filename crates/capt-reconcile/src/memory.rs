@@ -11,6 +11,7 @@ use capt_status::{
 };
 
 use crate::{
+    dependencies::{After, Graph},
     pass::Features,
     status::{Draft, Status},
 };
@@ -176,6 +177,14 @@ pub fn record_progress<S: Remembered>(
     if *after != *before || is_shown == (*after == none) {
         let after = after.into_owned();
         *wanted.to_mut().kept().progress = (after != none).then_some(after);
+    }
+}
+
+/// Takes over into `wanted` what it depends on after the plan in hand, where that is tracked.
+pub fn record_dependencies<S: Remembered>(wanted: &mut Draft<'_, S>, graph: Option<&Graph>, after: &After<'_>) {
+    let Some(graph) = graph else { return };
+    if !wanted.dependencies().is_some_and(|shown| graph.is_shown_by(shown, after)) {
+        *wanted.to_mut().kept().dependencies = Some(graph.status(after));
     }
 }
 

@@ -15,6 +15,7 @@ use capt_tests::{
     root,
 };
 use kube::Client;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::{
@@ -86,7 +87,7 @@ impl Prometheus {
 
     /// What an expression gives now.
     async fn query(&self, expression: &str) -> Vec<Value> {
-        let query: String = form_urlencoded(expression);
+        let query = utf8_percent_encode(expression, NON_ALPHANUMERIC);
         let answer = self.ask(&format!("/api/v1/query?query={query}")).await.unwrap();
         answer["result"].as_array().unwrap().clone()
     }
@@ -123,11 +124,6 @@ impl Prometheus {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// As in the query of a URL.
-fn form_urlencoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 /// As the ServiceMonitor says it, but each second.

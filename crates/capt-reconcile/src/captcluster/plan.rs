@@ -48,8 +48,8 @@ const DEFAULT_ENVIRONMENT: &str = "production";
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let captcluster = observed.captcluster.as_ref();
     let key = meta::key_of(Kind::CaptCluster, captcluster);
-    let none = CAPTClusterStatus::default();
-    let stored = captcluster.status.as_ref().unwrap_or(&none);
+    let empty = CAPTClusterStatus::default();
+    let stored = captcluster.status.as_ref().unwrap_or(&empty);
     let mut generation = meta::generation(captcluster);
     let mut writer = Writer::new(key.clone(), &captcluster.metadata);
     if observed.externally_managed {
@@ -131,12 +131,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         set!(wanted.ready = true);
         set!(wanted.initialization = Some(InfrastructureInitialization { provisioned: Some(true) }));
     }
-    if let Some(graph) = &observed.dependencies {
-        let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
-        if !wanted.dependencies.as_ref().is_some_and(|shown| graph.is_shown_by(shown, &after)) {
-            wanted.to_mut().dependencies = Some(graph.status(&after));
-        }
-    }
+    let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
+    memory::record_dependencies(&mut wanted, observed.dependencies.as_ref(), &after);
     memory::untrack(&mut wanted, observed.features);
     let available = condition::is_true(&stored.conditions, conditions::AVAILABLE);
     let mut verdicts = machine::verdicts(state, wanted.ready, next.stalled, &cause, available);

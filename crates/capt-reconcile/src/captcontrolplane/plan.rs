@@ -37,8 +37,8 @@ const WRITTEN_BY_US: [&str; 2] = ["workspaceTemplateApplyName", "controlPlaneEnd
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let control_plane = observed.control_plane.as_ref();
     let key = meta::key_of(Kind::CaptControlPlane, control_plane);
-    let none = CAPTControlPlaneStatus::default();
-    let stored = control_plane.status.as_ref().unwrap_or(&none);
+    let empty = CAPTControlPlaneStatus::default();
+    let stored = control_plane.status.as_ref().unwrap_or(&empty);
     let mut generation = meta::generation(control_plane);
     let mut writer = Writer::new(key.clone(), &control_plane.metadata);
     if let Some(message) = &observed.paused {
@@ -127,12 +127,8 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     memory::record_health(&mut wanted, &report::checks(&found, &cause), now);
     memory::record(&mut wanted, &next, &facts, &cause);
     turn.record(&mut wanted, next.act);
-    if let Some(graph) = &observed.dependencies {
-        let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
-        if !wanted.dependencies.as_ref().is_some_and(|shown| graph.is_shown_by(shown, &after)) {
-            wanted.to_mut().dependencies = Some(graph.status(&after));
-        }
-    }
+    let after = After { root: &key, state, ready: wanted.ready, actions: &writer.plan().actions };
+    memory::record_dependencies(&mut wanted, observed.dependencies.as_ref(), &after);
     memory::untrack(&mut wanted, observed.features);
     writer.plan().state = Some(state);
     let ready = || format!("control plane serves at {}", wanted.endpoint.as_deref().unwrap_or_default());

@@ -56,8 +56,8 @@ pub(super) enum Sync {
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let apply = observed.apply.as_ref();
     let key = meta::key_of(Kind::Apply, apply);
-    let none = WorkspaceTemplateApplyStatus::default();
-    let stored = apply.status.as_ref().unwrap_or(&none);
+    let empty = WorkspaceTemplateApplyStatus::default();
+    let stored = apply.status.as_ref().unwrap_or(&empty);
     let generation = meta::generation(apply);
     let mut writer = Writer::new(key.clone(), &apply.metadata);
     match &observed.pause {
