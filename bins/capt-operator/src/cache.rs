@@ -146,7 +146,10 @@ impl Cache {
             if key != *target {
                 return BTreeSet::new();
             }
-            state.world.written(key, resource_version, object);
+            if !state.world.written(key, resource_version, object) {
+                // The watch is past it and this object's event is on its way, or it is gone.
+                return BTreeSet::new();
+            }
         }
         // Also when a watch was faster: its event may have come before the reads that count now.
         state.concerned(target, &said)
@@ -407,6 +410,25 @@ mod tests {
         assert_eq!(cache.answered(&request, answer), listed_all());
         assert_eq!(cache.applied(an_apply("a", 9)), BTreeSet::new(), "the echo");
         assert_eq!(cache.applied(an_apply("a", 10)), listed_all());
+    }
+
+    #[test]
+    fn an_answer_about_what_is_gone_since_starts_no_pass() {
+        let cache = cache();
+        cache.applied(an_apply("b", 20));
+        let deletion = Request::Delete { target: apply("gone"), uid: "u".into(), resource_version: None };
+        let answer = json!({
+            "metadata": {"name": "gone", "namespace": "ns", "resourceVersion": "9", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "finalizers": ["f"]},
+        });
+        assert_eq!(
+            cache.answered(&deletion, answer.clone()),
+            BTreeSet::new(),
+            "the same would be asked for without an end"
+        );
+        let mut later = answer;
+        later["metadata"]["resourceVersion"] = json!("21");
+        assert_eq!(cache.answered(&deletion, later), BTreeSet::from([apply("gone")]));
     }
 
     #[test]

@@ -282,8 +282,8 @@ impl Child {
                 }
                 if !same_template(&apply.spec.template_ref, &wanted.template, &self.key) {
                     // A namespace that stands there and is not wanted has to go: it would be found again each time.
-                    let TemplateReference { name, namespace } = &wanted.template;
-                    spec["templateRef"] = json!({"name": name, "namespace": namespace});
+                    let namespace = other_namespace(&wanted.template, &self.key);
+                    spec["templateRef"] = json!({"name": wanted.template.name, "namespace": namespace});
                     fields.push("templateRef");
                 }
                 // An apply that names its Secret already keeps it: its users mount that one.
@@ -337,10 +337,13 @@ impl Child {
                 "ownerReferences": [meta::controller_reference(kind, owner)],
             },
             "spec": {
-                "templateRef": template_reference(&wanted.template),
+                "templateRef": {"name": wanted.template.name},
                 "variables": wanted.variables,
             },
         });
+        if let Some(namespace) = other_namespace(&wanted.template, &self.key) {
+            body["spec"]["templateRef"]["namespace"] = json!(namespace);
+        }
         if let Some(secret) = &wanted.secret {
             body["spec"]["writeConnectionSecretToRef"] = json!({"name": secret.name, "namespace": secret.namespace});
         }
@@ -412,19 +415,15 @@ fn completed<O: Resource<DynamicType = ()>>(
     metadata
 }
 
-fn template_reference(template: &TemplateReference) -> Value {
-    match &template.namespace {
-        Some(namespace) => json!({"name": template.name, "namespace": namespace}),
-        None => json!({"name": template.name}),
-    }
+/// The namespace of a template where that is not the apply's own. Nothing else is written, so that an apply looks
+/// the same however its owner once spelled the reference.
+fn other_namespace<'t>(template: &'t TemplateReference, apply: &ObjectKey) -> Option<&'t str> {
+    template.namespace.as_deref().filter(|name| !name.is_empty() && Some(*name) != apply.namespace.as_deref())
 }
 
-/// Whether two references name the same template, the apply's namespace filled in.
+/// Whether two references name the same template, however that is spelled.
 fn same_template(have: &TemplateReference, want: &TemplateReference, apply: &ObjectKey) -> bool {
-    let namespace = |reference: &TemplateReference| {
-        reference.namespace.clone().filter(|name| !name.is_empty()).or_else(|| apply.namespace.clone())
-    };
-    have.name == want.name && namespace(have) == namespace(want)
+    have.name == want.name && other_namespace(have, apply) == other_namespace(want, apply)
 }
 
 #[cfg(test)]

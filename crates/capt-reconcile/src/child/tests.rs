@@ -126,6 +126,8 @@ fn a_reference_to_the_own_namespace_is_the_same_with_and_without_it() {
         (json!({"name": "t"}), None, "u", json!({"name": "u", "namespace": null})),
         (json!({"name": "t"}), Some("b"), "t", json!({"name": "t", "namespace": "b"})),
         (json!({"name": "t", "namespace": "b"}), None, "t", json!({"name": "t", "namespace": null})),
+        (json!({"name": "t", "namespace": "b"}), Some("a"), "t", json!({"name": "t", "namespace": null})),
+        (json!({"name": "t", "namespace": "b"}), Some(""), "t", json!({"name": "t", "namespace": null})),
     ] {
         let apply = apply(&json!({}), &json!({"templateRef": have}), &json!({"applied": false}));
         let body = json!({"spec": {"templateRef": expected}});
@@ -150,7 +152,12 @@ fn a_new_apply_waits_for_what_its_owner_says() {
         (false, actions) => panic!("{actions:?}"),
     };
     let mut wanted = wanted(None, "t");
-    assert_eq!(body(&wanted)["spec"], json!({"templateRef": {"name": "t"}, "variables": {}}));
+    for own in [None, Some(""), Some("a")] {
+        wanted.template.namespace = own.map(Into::into);
+        assert_eq!(body(&wanted)["spec"], json!({"templateRef": {"name": "t"}, "variables": {}}), "{own:?}");
+    }
+    wanted.template.namespace = Some("b".into());
+    assert_eq!(body(&wanted)["spec"]["templateRef"], json!({"name": "t", "namespace": "b"}));
     wanted.wait_for = vec![WorkspaceReference { name: "v".into(), namespace: Some("a".into()) }];
     assert_eq!(body(&wanted)["spec"]["waitForWorkspaces"], json!([{"name": "v", "namespace": "a"}]));
 }

@@ -169,13 +169,15 @@ impl World {
     }
 
     /// Takes over the answer to our own write, so that the next pass sees it at once. Ignored when
-    /// the watch is already past it: the object may be gone by then.
-    pub fn written(&mut self, key: ObjectKey, resource_version: u64, object: Object) {
+    /// the watch is already past it: the object may be gone by then. Returns whether the object is known as it
+    /// was answered, or later; where it is not, the next pass would ask for the same again.
+    pub fn written(&mut self, key: ObjectKey, resource_version: u64, object: Object) -> bool {
         let past = *self.newest(&key) >= resource_version;
         let known = self.objects.get(&key).is_some_and(|known| known.resource_version >= resource_version);
         if !past && !known {
             self.store(key, object, resource_version);
         }
+        known || !past
     }
 
     fn store(&mut self, key: ObjectKey, object: Object, resource_version: u64) {

@@ -37,10 +37,11 @@ fn an_own_write_is_seen_at_once_and_no_older_event_undoes_it() {
     let mut world = world();
     let (key, object) = secret("a");
     world.watched(key.clone(), 5, object.clone());
-    world.written(key.clone(), 9, object.clone());
+    assert!(world.written(key.clone(), 9, object.clone()));
     assert!(!world.watched(key.clone(), 7, object.clone()), "older than our own write");
     assert!(!world.watched(key.clone(), 9, object.clone()), "the echo of our own write");
-    assert!(world.watched(key, 10, object));
+    assert!(world.watched(key.clone(), 10, object.clone()));
+    assert!(world.written(key, 9, object), "the watch was faster, and what it brought counts");
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn the_late_answer_to_a_write_does_not_bring_a_deleted_object_back() {
     let mut world = world();
     let (key, object) = secret("a");
     world.deleted(&key, 12);
-    world.written(key.clone(), 9, object);
+    assert!(!world.written(key.clone(), 9, object), "it is no news");
     assert!(world.peek(&key).is_none());
 }
 
@@ -102,7 +103,7 @@ fn how_far_the_watch_of_another_namespace_is_says_nothing_of_our_own_write() {
     world.limit(Kind::Secret, BTreeSet::from(["ns".to_owned(), "other".to_owned()]));
     let (key, object) = secret("a");
     world.watched(ObjectKey::new(Kind::Secret, "other", "b"), 20, object.clone());
-    world.written(key.clone(), 9, object);
+    assert!(world.written(key.clone(), 9, object));
     assert!(world.peek(&key).is_some(), "the watch of its namespace is not there yet");
 }
 

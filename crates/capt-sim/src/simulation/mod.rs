@@ -507,7 +507,9 @@ impl Simulation {
         } else if let Some(version) = object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok())
         {
             let object = self.parsed.get(target, version, object);
-            self.world.written(target.clone(), version, object);
+            if !self.world.written(target.clone(), version, object) {
+                return;
+            }
         }
         self.due.extend(self.triggers.concerned(target, said.iter().chain(self.world.relations(target))));
     }
