@@ -1,6 +1,11 @@
 //! Faults by chance, the same for the same seed.
 
-use capt_reconcile::executor::{Refusal, Request};
+use std::collections::BTreeMap;
+
+use capt_reconcile::{
+    executor::{Refusal, Request},
+    object::Kind,
+};
 use capt_status::{Span, Time};
 use serde::Deserialize;
 
@@ -24,7 +29,7 @@ pub struct Chances {
     pub crash: f64,
     /// CAPT stands still before a write, and another one takes over.
     pub held: f64,
-    /// A change is delivered up to five minutes late.
+    /// A change is delivered up to five minutes late, and what the same watch has to say after it no earlier.
     pub late: f64,
     /// How long after the beginning these faults are over.
     pub until: Option<Span>,
@@ -79,12 +84,16 @@ impl Dice {
 pub struct Random {
     chances: Chances,
     dice: Dice,
+    /// What CAPT listed when it started last.
+    listed: u64,
+    /// Until when the watch of a kind says nothing: it keeps its order, so nothing overtakes what is late.
+    behind: BTreeMap<Kind, Time>,
 }
 
 impl Random {
     /// Faults that follow from `seed`.
     pub const fn new(chances: Chances, seed: u64) -> Self {
-        Self { chances, dice: Dice::new(seed) }
+        Self { chances, dice: Dice::new(seed), listed: 0, behind: BTreeMap::new() }
     }
 
     fn is_over(&self, now: Time) -> bool {
@@ -134,10 +143,23 @@ impl Hooks for Random {
         Fate::Answered
     }
 
-    fn delivers(&mut self, _change: &Change, now: Time) -> Delivery {
-        if self.is_over(now) || self.dice.chance() >= self.chances.late {
+    fn restarts(&mut self, listed: u64) {
+        self.listed = listed;
+        self.behind.clear();
+    }
+
+    fn delivers(&mut self, change: &Change, now: Time) -> Delivery {
+        if change.resource_version <= self.listed {
             return Delivery::Now;
         }
-        Delivery::Late(Span::from_seconds(i64::try_from(self.dice.below(300)).unwrap_or_default()))
+        if !self.is_over(now) && self.dice.chance() < self.chances.late {
+            let at = now.plus(Span::from_seconds(i64::try_from(self.dice.below(300)).unwrap_or_default()));
+            let behind = self.behind.entry(change.key.kind).or_default();
+            *behind = at.max(*behind);
+        }
+        match self.behind.get(&change.key.kind) {
+            Some(until) if *until > now => Delivery::Late(until.since(now)),
+            Some(_) | None => Delivery::Now,
+        }
     }
 }

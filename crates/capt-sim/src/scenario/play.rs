@@ -220,6 +220,10 @@ impl<H: Hooks> Hooks for Watching<H> {
         self.watch.borrow_mut().told.push((now, object.clone(), event.clone()));
     }
 
+    fn restarts(&mut self, listed: u64) {
+        self.hooks.restarts(listed);
+    }
+
     fn delivers(&mut self, change: &Change, now: Time) -> Delivery {
         self.hooks.delivers(change, now)
     }

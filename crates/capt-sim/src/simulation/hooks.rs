@@ -69,6 +69,9 @@ pub trait Hooks {
     /// An event was published.
     fn published(&mut self, _object: &ObjectKey, _event: &Event, _now: Time) {}
 
+    /// CAPT starts anew, and lists everything up to this version.
+    fn restarts(&mut self, _listed: u64) {}
+
     /// A watch delivers this.
     fn delivers(&mut self, _change: &Change, _now: Time) -> Delivery {
         Delivery::Now

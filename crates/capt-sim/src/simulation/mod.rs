@@ -272,6 +272,7 @@ impl Simulation {
 
     /// A new process of CAPT: everything is listed afresh and every object gets a pass.
     pub fn restart(&mut self) {
+        self.hooks.restarts(self.api.changes(0).last().map_or(0, |change| change.resource_version));
         self.world = empty_world();
         self.triggers = Triggers::default();
         self.due.clear();
