@@ -25,7 +25,8 @@ use std::{
 
 use capt_api::foreign::WorkspaceApi;
 use capt_sim::{
-    core, definitions,
+    core::{self, Release},
+    definitions,
     provider::{Provider, faults},
     scenario::{Behaviour, terraform},
     service::Service,
@@ -170,6 +171,7 @@ fn pace(speed: u32) -> String {
 struct Models {
     provider: Provider,
     behaviours: Vec<Behaviour>,
+    core: Release,
 }
 
 /// How the operator of the sandbox is started, each time anew.
@@ -256,8 +258,8 @@ async fn run_models(service: Service, models: Arc<Mutex<Models>>) {
         changes.mark_unchanged();
         let wrote = service.with(|world| {
             let mut models = models.lock().unwrap_or_else(PoisonError::into_inner);
-            let Models { provider, behaviours } = &mut *models;
-            let by_core = core::step(world);
+            let Models { provider, behaviours, core } = &mut *models;
+            let by_core = core::step(world, *core);
             let by_provider = provider.step(world, &|workspace| terraform::run(behaviours, workspace));
             by_core | by_provider | world.collect()
         });

@@ -29,6 +29,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Error> {
 
 /// What is so from the beginning, before there is any object.
 pub(super) fn begin(scenario: &Scenario, models: &mut Models) {
+    models.core = scenario.core;
     models.provider.workers = scenario.workers;
     models.behaviours.clone_from(&scenario.terraform);
 }

@@ -24,7 +24,8 @@ use capt_operator::{
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_sim::{
     apiserver::ApiServer,
-    core, definitions,
+    core::{self, Release},
+    definitions,
     provider::{Counts, Provider},
     service::Service,
     terraform,
@@ -242,7 +243,8 @@ async fn models(
                 births.lock().unwrap().entry(key).or_default().insert(uid);
             }
             let mut provider = provider.lock().unwrap();
-            let wrote = core::step(world) | provider.step(world, &terraform::guess) | world.collect();
+            let wrote =
+                core::step(world, Release::default()) | provider.step(world, &terraform::guess) | world.collect();
             (wrote, provider.next())
         });
         if !wrote {

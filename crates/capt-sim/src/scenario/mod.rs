@@ -34,6 +34,7 @@ use capt_status::Span;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::core::Release;
 pub use chances::Chances;
 pub use terraform::Behaviour;
 
@@ -111,6 +112,8 @@ struct Spec {
     patches: Vec<Patch>,
     #[serde(default)]
     terraform: Vec<Behaviour>,
+    #[serde(default)]
+    core: Release,
     #[serde(default)]
     workers: Option<usize>,
     #[serde(default)]
@@ -270,6 +273,8 @@ pub struct Scenario {
     pub objects: Vec<(ObjectKey, Value)>,
     /// What Terraform does at the beginning.
     pub terraform: Vec<Behaviour>,
+    /// Which release of Cluster API core there is.
+    pub core: Release,
     /// How many runs of Terraform there may be at a time.
     pub workers: usize,
     /// What happens, in order.
@@ -332,6 +337,7 @@ pub fn parse(text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Resul
         stored: spec.stored.into_iter().map(keyed).collect::<Result<_, _>>()?,
         objects,
         terraform: spec.terraform,
+        core: spec.core,
         workers: spec.workers.unwrap_or(1),
         events,
         chances: spec.chances,

@@ -45,6 +45,7 @@ pub fn play(scenario: &Scenario, hooks: impl Hooks + 'static) -> Played {
     let used = Rc::clone(&behaviours);
     let mut simulation =
         Simulation::new(settings, move |workspace| terraform::run(&used.borrow(), workspace)).with_hooks(hooks);
+    simulation.core = scenario.core;
     simulation.provider.workers = scenario.workers;
     simulation.api.now = BEGIN;
     for (key, object) in &scenario.stored {

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::{
     api::{Api, Change},
-    core,
+    core::{self, Release},
     provider::{Outputs, Provider},
 };
 use hooks::{Delivery, Fate, Hooks, Nothing};
@@ -54,6 +54,8 @@ pub struct Simulation {
     pub events: Vec<(ObjectKey, Event)>,
     /// The process of the provider.
     pub provider: Provider,
+    /// Which core there is.
+    pub core: Release,
     /// Watches deliver nothing, so that CAPT goes on with what it has seen.
     pub lags: bool,
     settings: Settings,
@@ -99,6 +101,7 @@ impl Simulation {
             requests: Vec::new(),
             events: Vec::new(),
             provider: Provider::default(),
+            core: Release::default(),
             lags: false,
             settings,
             budget: None,
@@ -261,7 +264,7 @@ impl Simulation {
 
     /// One pass of core; true if it wrote.
     pub fn step_core(&mut self) -> bool {
-        core::step(&mut self.api)
+        core::step(&mut self.api, self.core)
     }
 
     /// One step of the provider; true if it wrote.

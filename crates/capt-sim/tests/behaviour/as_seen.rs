@@ -9,7 +9,8 @@ use std::{cell::RefCell, rc::Rc};
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::object::{Kind, ObjectKey};
 use capt_sim::{
-    Api, core,
+    Api,
+    core::{self, Release},
     provider::{Ending, Outputs, Provider},
 };
 use capt_status::{Span, Time};
@@ -355,7 +356,7 @@ impl Core {
     fn rests(&mut self) {
         for _ in 0..20 {
             self.api.now = self.api.now.plus(Span::from_seconds(1));
-            if !core::step(&mut self.api) {
+            if !core::step(&mut self.api, Release::default()) {
                 return;
             }
         }

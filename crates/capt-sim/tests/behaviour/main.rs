@@ -14,6 +14,7 @@ mod workspaces;
 
 mod as_seen;
 mod cluster_status;
+mod core_releases;
 mod failures;
 mod go_defects_providers;
 mod lifecycle;

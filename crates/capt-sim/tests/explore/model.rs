@@ -13,7 +13,8 @@ use capt_reconcile::{
     world::{Coverage, Read, View, World},
 };
 use capt_sim::{
-    Api, core,
+    Api,
+    core::{self, Release},
     provider::{Ending, Outputs, Provider},
 };
 use capt_status::Time;
@@ -560,7 +561,7 @@ impl Model {
             return Some(writes.clone());
         }
         let mut api = self.api(state, &slots);
-        core::step(&mut api);
+        core::step(&mut api, Release::default());
         let writes = self.changed(&api, state);
         self.cores.insert(memo, writes.clone());
         Some(writes)
