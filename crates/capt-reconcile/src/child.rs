@@ -191,6 +191,11 @@ impl Child {
         self.claim.as_ref().and_then(Claim::ours).is_some_and(|workspace| outputs::is_busy(workspace))
     }
 
+    /// Whether the Workspace was given something new that the provider has not looked at yet.
+    pub fn has_new_inputs(&self) -> bool {
+        self.claim.as_ref().and_then(Claim::ours).is_some_and(|workspace| outputs::has_new_generation(workspace))
+    }
+
     /// What the provider says is wrong with the Workspace.
     pub fn failure(&self) -> Option<Failure> {
         match outputs::progress(self.claim.as_ref().and_then(Claim::ours)?) {

@@ -11,6 +11,7 @@ use capt_status::{
 };
 
 use crate::{
+    child::Child,
     dependencies::{After, Graph},
     pass::Features,
     status::{Draft, Status},
@@ -299,6 +300,16 @@ pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
     [conditions::RECONCILING, conditions::HEALTHY, conditions::STALLED]
         .into_iter()
         .any(|type_| condition::find(stored.conditions(), type_).is_some_and(|condition| condition.reason == reason))
+}
+
+/// Whether the user has answered what the status shows as failed: by another spec or the word to try again, which
+/// `hash` is of, or by what the Workspace of `child` has got since it failed, such as another template. A timer
+/// that expired is answered by the user's own word alone: the provider may never look at the Workspace.
+pub fn is_answered<S: Remembered>(stored: &S, spec_hash: Option<&str>, hash: &str, child: &Child) -> bool {
+    let is_timer = |reason: &str| Timer::ALL.into_iter().any(|timer| timer.reason() == reason);
+    let has_failed = stored.state() == Some(State::Failed)
+        && condition::find(stored.conditions(), conditions::STALLED).is_some_and(|stalled| !is_timer(&stalled.reason));
+    spec_hash.is_some_and(|stored| stored != hash) || has_failed && child.has_new_inputs()
 }
 
 /// When a status that differs in nothing but timers, progress, checks and dependencies is worth a write, if that is

@@ -46,8 +46,9 @@ pub enum Progress {
 
 /// How far the provider is with `workspace`.
 ///
-/// An error is told even when a newer generation is not seen yet: it is the last thing known. Whether it
-/// is paused is told by the annotation: `Synced` keeps the word until the provider has been there again.
+/// What it said of an older generation counts no more, an error as little as a success: the new one may be the
+/// answer to it. Providers that name no generation are taken at their word. Whether it is paused is told by the
+/// annotation: `Synced` keeps the word until the provider has been there again.
 pub fn progress(workspace: &WorkspaceView) -> Progress {
     if workspace.meta.deleting {
         return Progress::Deleting;
@@ -55,17 +56,25 @@ pub fn progress(workspace: &WorkspaceView) -> Progress {
     if is_paused(workspace) {
         return Progress::Paused;
     }
+    if has_new_generation(workspace) {
+        return Progress::InProgress;
+    }
     if let Some(failure) = &workspace.failure {
         return Progress::Failing(failure.clone());
     }
     let Some(synced) = &workspace.synced else { return Progress::InProgress };
-    let is_current = synced.observed_generation.is_none_or(|seen| seen >= workspace.meta.generation);
     match (synced.status.as_str(), synced.reason.as_str()) {
         // Just unpaused: what was ready before is ready still.
-        ("True", _) | ("False", RECONCILE_PAUSED) if is_current && serves(workspace) => Progress::Ready,
-        ("True", _) if is_current && workspace.ready.is_none() && is_observe_only(workspace) => Progress::ObserveOnly,
+        ("True", _) | ("False", RECONCILE_PAUSED) if serves(workspace) => Progress::Ready,
+        ("True", _) if workspace.ready.is_none() && is_observe_only(workspace) => Progress::ObserveOnly,
         _ => Progress::InProgress,
     }
+}
+
+/// Whether the provider has spoken, and not yet of the present generation.
+pub fn has_new_generation(workspace: &WorkspaceView) -> bool {
+    let seen = workspace.synced.as_ref().and_then(|synced| synced.observed_generation);
+    seen.is_some_and(|seen| seen < workspace.meta.generation)
 }
 
 /// The connection Secret that the Workspace names; `namespace` where it names none.
@@ -152,13 +161,8 @@ pub fn was_never_ready(workspace: &WorkspaceView) -> bool {
 pub fn is_busy(workspace: &WorkspaceView) -> bool {
     let at = |name: &str| workspace.meta.annotations.get(name).map_or("", String::as_str);
     let ended = at(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION).max(at(EXTERNAL_CREATE_FAILED_ANNOTATION));
-    let unseen = workspace
-        .synced
-        .as_ref()
-        .and_then(|synced| synced.observed_generation)
-        .is_some_and(|seen| seen < workspace.meta.generation);
     // RFC 3339 in UTC, so the later one is the greater text.
-    at(EXTERNAL_CREATE_PENDING_ANNOTATION) > ended || unseen
+    at(EXTERNAL_CREATE_PENDING_ANNOTATION) > ended || has_new_generation(workspace)
 }
 
 /// Why an output cannot be used.
@@ -276,6 +280,8 @@ mod tests {
         let old_provider = json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess"});
         let message = "create failed: cannot apply Terraform configuration: VpcLimitExceeded: no more";
         let failed = json!({"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message});
+        let mut failed_before = failed.clone();
+        failed_before["observedGeneration"] = json!(1);
         for (generation, status, expected) in [
             (1, json!({}), Progress::InProgress),
             (2, conditions(&success, None), Progress::InProgress),
@@ -288,6 +294,9 @@ mod tests {
             (1, conditions(&paused, Some("False")), Progress::InProgress),
             (1, conditions(&paused, None), Progress::InProgress),
             (1, conditions(&failed, Some("True")), Progress::Failing(classify(message))),
+            (1, conditions(&failed_before, Some("True")), Progress::Failing(classify(message))),
+            (2, conditions(&failed_before, Some("True")), Progress::InProgress),
+            (2, conditions(&failed_before, Some("False")), Progress::InProgress),
         ] {
             assert_eq!(progress(&workspace(generation, &status)), expected, "{status}");
         }

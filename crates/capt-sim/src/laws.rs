@@ -109,6 +109,17 @@ fn of_state(key: &ObjectKey, before: &Value, after: &Value, violated: &mut impl 
 }
 
 /// Whether `after` differs from `before` in nothing but a URL in the place of the endpoint's host.
+/// Nothing changes but that a failure is gone that core had taken over from a provider object.
+fn clears_failure(before: &Value, after: &Value) -> bool {
+    let copied =
+        before["status"]["failureMessage"].as_str().is_some_and(|text| text.starts_with("Failure detected from"));
+    let mut without = before.clone();
+    if let Some(status) = without["status"].as_object_mut() {
+        status.retain(|field, _| !matches!(field.as_str(), "failureReason" | "failureMessage"));
+    }
+    copied && without["status"] == after["status"] && before["spec"] == after["spec"]
+}
+
 fn is_repair(before: &Value, after: &Value) -> bool {
     let endpoint = "/spec/controlPlaneEndpoint";
     let was_url = before.pointer(endpoint).and_then(|endpoint| endpoint["host"].as_str());
@@ -128,8 +139,9 @@ pub fn of_write(request: &Request, before: &Value, after: &Value) -> Vec<Violati
     let Some(key) = request.written() else { return broken };
     let mut violated = |law, text: String| broken.push(Violation { law, text });
     match key.kind {
-        // Beside core, which these worlds have, the repair of a URL that Go left is all there is.
-        Kind::Cluster if is_repair(before, after) => {}
+        // Beside core, which these worlds have, the repair of a URL that Go left is all there is, and of a failure
+        // that core copied from us and never clears.
+        Kind::Cluster if is_repair(before, after) || clears_failure(before, after) => {}
         Kind::Cluster | Kind::Template => violated("P15", format!("{key} was written")),
         Kind::CaptCluster | Kind::CaptControlPlane | Kind::Apply => {
             let host = |value: &Value| value["spec"]["controlPlaneEndpoint"]["host"].clone();

@@ -99,6 +99,56 @@ fn a_change_of_the_spec_or_the_annotation_starts_over() {
     }
 }
 
+/// A module that Terraform refuses, and what the user may do about it.
+#[test]
+fn whoever_answers_a_failure_sees_at_once_that_it_is_worked_on() {
+    let refused = || Ending::Failure("Error: Unsupported argument".to_owned());
+    let spec = (Kind::CaptControlPlane, "demo", (|object| object["spec"]["version"] = json!("1.32")) as fn(&mut Value));
+    let template = (
+        Kind::Template,
+        "eks-template",
+        (|template| {
+            let module = &mut template["spec"]["template"]["spec"]["forProvider"]["module"];
+            *module = json!(format!("{}\n", module.as_str().unwrap()));
+        }) as fn(&mut Value),
+    );
+    for (kind, name, answer) in [spec, template] {
+        let mut simulation = with(refused());
+        assert!(simulation.run_for(minutes(60)));
+        assert_eq!(plane(&simulation)["failureReason"], "InvalidConfiguration");
+        // Long enough to be looked at.
+        simulation.terraform(eks_ends(Ending::Hang));
+        simulation.events.clear();
+        simulation.api.edit(&key(kind, name), answer);
+        assert!(simulation.run_for(minutes(5)));
+        let during = plane(&simulation);
+        assert_eq!([&during["state"], &during["failureReason"]], [&json!("Provisioning"), &Value::Null], "{kind:?}");
+        assert_eq!(condition(&during, "Stalled")["status"], "False");
+        assert!(simulation.events.iter().any(|(_, event)| event.reason == "Retrying"), "{kind:?}");
+        // Nobody ever looks at it again: a deadline says so, and that is the end of it.
+        assert!(simulation.run_for(minutes(60)));
+        let after = plane(&simulation);
+        assert_eq!(after["state"], "Failed", "{kind:?}");
+        assert!(condition(&after, "Ready")["reason"].as_str().unwrap().ends_with("Timeout"), "{kind:?}");
+        let before = simulation.requests.len();
+        assert!(simulation.run_for(minutes(24 * 60)));
+        assert_eq!(simulation.requests.len(), before, "{kind:?}: it goes back and forth");
+    }
+}
+
+/// The same failure once more is told once more.
+#[test]
+fn an_answer_that_is_none_fails_again() {
+    let mut simulation = with(Ending::Failure("Error: Unsupported argument".to_owned()));
+    assert!(simulation.run_for(minutes(60)));
+    simulation.api.edit(&key(Kind::CaptControlPlane, "demo"), |object| object["spec"]["version"] = json!("1.32"));
+    assert!(simulation.run_for(minutes(60)));
+    let after = plane(&simulation);
+    assert_eq!([&after["state"], &after["failureReason"]], ["Failed", "InvalidConfiguration"]);
+    let failed = |(_, event): &&(_, capt_reconcile::plan::Event)| event.reason == "Failed";
+    assert_eq!(simulation.events.iter().filter(failed).count(), 2);
+}
+
 #[test]
 fn a_workspace_that_hangs_meets_its_deadline_and_no_retry() {
     let mut simulation = with(Ending::Hang);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Names of fields that tell when and how, which a fault may change.
-const VOLATILE: [&str; 21] = [
+const VOLATILE: [&str; 22] = [
     // Of managed fields.
     "time",
     "uid",
@@ -27,6 +27,8 @@ const VOLATILE: [&str; 21] = [
     "crossplane.io/external-create-succeeded",
     "crossplane.io/external-create-failed",
     "capt.cluster.x-k8s.io/owner-uid",
+    // What core took over of a failure, which it never takes back.
+    "deprecated",
 ];
 
 /// What of `value` does not depend on when things happened.

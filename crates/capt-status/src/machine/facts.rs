@@ -30,7 +30,8 @@ pub struct Facts {
     pub checks: Checks,
     /// Whether the failure has the reason of the one that the status shows.
     pub same_failure: bool,
-    /// Whether the user changed the spec, or asked for a retry, since the status was written.
+    /// Whether the user changed the spec, asked for a retry or answered a failure otherwise since the status was
+    /// written.
     pub user_changed: bool,
 }
 
