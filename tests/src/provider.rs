@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use capt_sim::terraform;
+use capt_sim::{definitions, terraform};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
@@ -21,6 +21,12 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::history::Kind;
+
+/// The CRDs of the Workspaces that it takes care of, as documents to install.
+pub fn workspace_crds() -> Result<Vec<String>, definitions::Error> {
+    let is_its = |crd: &&Value| crd["spec"]["group"].as_str().is_some_and(|group| group.starts_with("tf."));
+    Ok(definitions::all()?.iter().filter(is_its).map(ToString::to_string).collect())
+}
 
 /// Workspaces at a time.
 const PARALLEL: usize = 16;

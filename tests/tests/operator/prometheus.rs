@@ -12,7 +12,7 @@ use capt_deploy::monitoring::{ALERTS, METRICS};
 use capt_stack::{Stack, Tier, eventually};
 use capt_tests::{
     operator::{self, Operator},
-    root,
+    provider, root,
 };
 use kube::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -157,10 +157,8 @@ fn dashboard() -> Vec<String> {
 
 /// Beside the real Cluster API core, where nobody ever works on a Workspace.
 async fn stack() -> Stack {
-    let workspaces = capt_sim::definitions::all().unwrap().into_iter();
-    let workspaces = workspaces.filter(|crd| crd["spec"]["group"].as_str().unwrap().starts_with("tf."));
     let mut manifests = vec![operator::manifests().unwrap(), operator::lease_manifests().unwrap(), READERS.to_owned()];
-    manifests.extend(workspaces.map(|crd| crd.to_string()));
+    manifests.extend(provider::workspace_crds().unwrap());
     Stack::builder(Tier::Core).install(manifests.join("\n---\n")).start().await.unwrap()
 }
 

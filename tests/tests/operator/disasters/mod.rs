@@ -13,7 +13,7 @@ use capt_stack::{Effect, Stack, Tier, eventually};
 use capt_tests::{
     history::{History, Kind},
     operator::{self, SECOND_USER, USER},
-    provider::Provider,
+    provider::{self, Provider},
     root,
 };
 use jiff::Timestamp;
@@ -84,10 +84,8 @@ struct Scene {
 
 impl Scene {
     async fn new(clusters: usize) -> Self {
-        let workspaces = capt_sim::definitions::all().unwrap().into_iter();
-        let workspaces = workspaces.filter(|crd| crd["spec"]["group"].as_str().unwrap().starts_with("tf."));
         let mut manifests = vec![operator::manifests().unwrap(), operator::lease_manifests().unwrap()];
-        manifests.extend(workspaces.map(|crd| crd.to_string()));
+        manifests.extend(provider::workspace_crds().unwrap());
         let stack = Stack::builder(Tier::Core).install(manifests.join("\n---\n")).start().await.unwrap();
         let client = stack.admin_client().await.unwrap();
         for file in ["vpc-template.yaml", "eks-template.yaml"] {
