@@ -40,8 +40,8 @@ bench-operator *clusters: stack
     cargo build --release --bin capt-operator --example bench_operator
     @cargo run -q --release --example bench_operator -- {{ clusters }}
 
-# Scenarios with single faults, every second one, and 2,000 lives by chance; `just faults all` plays every fault
-faults part="2":
+# Every scenario with every single fault, and 2,000 lives by chance; `just faults 4` each fourth fault, `just faults all` also all of the kube layer
+faults part="1":
     CAPT_FAULTS={{ part }} CAPT_SWARM=2000 cargo test --workspace --test proof --test program -- --nocapture schedules swarm virtual_time
 
 # The explorer with one more held pass or lagging watch in each world (tens of millions, an hour and 8 GiB), two crashes at a time, a million lives
