@@ -1,5 +1,7 @@
 //! Between the wire form of a status and what the state machine remembers; limits from the spec.
 
+use std::borrow::Cow;
+
 use capt_api::{CAPTClusterStatus, CAPTControlPlaneStatus, Timeouts as SpecTimeouts, names::conditions};
 use capt_status::{
     CheckName, CheckResult, CheckStatus, ConditionStatus, Deadline, Dependencies, EffectiveStrategy, Health, Operation,
@@ -39,6 +41,8 @@ pub trait Remembered: Status {
     fn state(&self) -> Option<State>;
     /// `status.ready`.
     fn ready(&self) -> bool;
+    /// `status.specHash`.
+    fn spec_hash(&self) -> Option<&str>;
     /// `status.failureReason`.
     fn failure_reason(&self) -> Option<&str>;
     /// `status.observedGeneration`.
@@ -107,6 +111,10 @@ macro_rules! remembered {
                 self.ready
             }
 
+            fn spec_hash(&self) -> Option<&str> {
+                self.spec_hash.as_deref()
+            }
+
             fn failure_reason(&self) -> Option<&str> {
                 self.failure_reason.as_deref()
             }
@@ -173,11 +181,10 @@ pub fn record_progress<S: Remembered>(
         timeouts: &limits.timeouts,
         why: &cause.message,
     };
-    let after = machine::progress::advance(before, taken, now);
-    let is_shown = wanted.progress().is_some();
-    if *after != *before || is_shown == (*after == none) {
-        let after = after.into_owned();
-        *wanted.to_mut().kept().progress = (after != none).then_some(after);
+    let after = Some(machine::progress::advance(before, taken, now)).filter(|after| **after != none);
+    if wanted.progress() != after.as_deref() {
+        let after = after.map(Cow::into_owned);
+        *wanted.to_mut().kept().progress = after;
     }
 }
 
@@ -305,11 +312,11 @@ pub fn is_shown<S: Remembered>(stored: &S, reason: &str) -> bool {
 /// Whether the user has answered what the status shows as failed: by another spec or the word to try again, which
 /// `hash` is of, or by what the Workspace of `child` has got since it failed, such as another template. A timer
 /// that expired is answered by the user's own word alone: the provider may never look at the Workspace.
-pub fn is_answered<S: Remembered>(stored: &S, spec_hash: Option<&str>, hash: &str, child: &Child) -> bool {
+pub fn is_answered<S: Remembered>(stored: &S, hash: &str, child: &Child) -> bool {
     let is_timer = |reason: &str| Timer::ALL.into_iter().any(|timer| timer.reason() == reason);
     let has_failed = stored.state() == Some(State::Failed)
         && condition::find(stored.conditions(), conditions::STALLED).is_some_and(|stalled| !is_timer(&stalled.reason));
-    spec_hash.is_some_and(|stored| stored != hash) || has_failed && child.has_new_inputs()
+    stored.spec_hash().is_some_and(|stored| stored != hash) || has_failed && child.has_new_inputs()
 }
 
 /// When a status that differs in nothing but timers, progress, checks and dependencies is worth a write, if that is

@@ -5,7 +5,7 @@
 //! generation; sensitive outputs are in the connection Secret alone. The Secret's values are what
 //! Terraform put out, already decoded.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use capt_api::{
     foreign::{ForeignCondition, SecretView, WorkspaceView},
@@ -221,16 +221,18 @@ fn is_nothing(text: &str) -> bool {
 }
 
 /// An output as the text of a variable: strings as they are, everything else as compact JSON.
-pub fn as_variable(value: &Value) -> String {
+pub fn as_variable(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Cow::Owned(value.to_string())
+        }
     }
 }
 
 /// All outputs as texts.
 pub fn as_variables(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
-    outputs.iter().map(|(name, value)| (name.clone(), as_variable(value))).collect()
+    outputs.iter().map(|(name, value)| (name.clone(), as_variable(value).into_owned())).collect()
 }
 
 /// Names of failure domains from output `availability_zones` or `azs`; none where the module puts out

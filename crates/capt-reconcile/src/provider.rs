@@ -168,10 +168,9 @@ impl Deletion<'_> {
         memory::record_progress(&mut wanted, &facts, &next, &cause, Operation::Update, limits, now);
         memory::record(&mut wanted, &next, &facts, &cause);
         let object = &writer.plan().object;
-        if stored.dependencies().is_some_and(|graph| !dependencies::has_state(graph, object, State::Deleting))
-            && let Some(graph) = wanted.to_mut().kept().dependencies
-        {
-            dependencies::with_state(graph, object, State::Deleting);
+        let told = |graph| dependencies::with_state(graph, object, State::Deleting);
+        if let Some(graph) = stored.dependencies().and_then(told) {
+            *wanted.to_mut().kept().dependencies = Some(graph);
         }
         memory::untrack(&mut wanted, features);
         writer.plan().next = next.at;

@@ -93,19 +93,15 @@ pub fn write_batched<S: Status>(
     now: Time,
     worth_a_write_at: impl FnOnce(&S, &S, Time) -> Option<Time>,
 ) -> bool {
-    if matches!(wanted, Cow::Borrowed(_)) && condition::is_told(stored.conditions(), &verdicts, generation) {
-        return false;
-    }
-    let (wanted, ours) = merged(stored, wanted.into_owned(), verdicts, generation, now);
-    if wanted == *stored {
-        return false;
-    }
+    let Some((wanted, ours)) = merged(stored, wanted, verdicts, generation, now) else { return false };
     if let Some(at) = worth_a_write_at(stored, &wanted, now) {
         let plan = writer.plan();
         plan.next = Some(plan.next.map_or(at, |next| next.min(at)));
         return false;
     }
-    send_changes(writer, manager, stored, wanted, &ours)
+    let reason = reason(stored.conditions(), wanted.conditions());
+    let ours: Vec<&str> = ours.iter().map(ConditionType::as_str).collect();
+    send(writer, manager, wanted, reason, &ours)
 }
 
 /// Adds the write of nothing but the Paused condition.
@@ -121,36 +117,28 @@ pub fn write_paused<S: Status>(
     now: Time,
 ) -> bool {
     let verdict = Verdict::new(conditions::PAUSED, true, "Paused", message);
-    let (wanted, _) = merged(stored, stored.clone(), vec![verdict], generation, now);
-    wanted != *stored && send(writer, manager, wanted, "paused".to_owned(), ours)
+    merged(stored, Draft::Borrowed(stored), vec![verdict], generation, now)
+        .is_some_and(|(wanted, _)| send(writer, manager, wanted, "paused".to_owned(), ours))
 }
 
-/// `wanted` with the conditions that follow from `verdicts`, and the types of these.
+/// `wanted` with the conditions that follow from `verdicts`, and the types of these; `None` if `stored` says the same.
 fn merged<S: Status>(
     stored: &S,
-    mut wanted: S,
+    wanted: Draft<'_, S>,
     verdicts: Vec<Verdict>,
     generation: i64,
     now: Time,
-) -> (S, Vec<ConditionType>) {
+) -> Option<(S, Vec<ConditionType>)> {
+    if matches!(wanted, Draft::Borrowed(_)) && condition::is_told(stored.conditions(), &verdicts, generation) {
+        return None;
+    }
+    let mut wanted = wanted.into_owned();
     let ours = verdicts.iter().map(|verdict| verdict.type_.clone()).collect();
     let merged = condition::merge(stored.conditions(), verdicts, generation, now);
     // The order of the list is the API server's business.
     let same = condition::same(stored.conditions(), &merged);
     wanted.set_conditions(if same { stored.conditions().to_vec() } else { merged });
-    (wanted, ours)
-}
-
-fn send_changes<S: Status>(
-    writer: &mut Writer,
-    manager: &'static str,
-    stored: &S,
-    wanted: S,
-    ours: &[ConditionType],
-) -> bool {
-    let reason = reason(stored.conditions(), wanted.conditions());
-    let ours: Vec<&str> = ours.iter().map(ConditionType::as_str).collect();
-    send(writer, manager, wanted, reason, &ours)
+    (wanted != *stored).then_some((wanted, ours))
 }
 
 /// Adds the write of `wanted` without the conditions of others.

@@ -107,7 +107,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         configuration: found.configuration,
         checks: Checks::Passing,
         same_failure: memory::is_shown(stored, &found.cause.reason),
-        user_changed: memory::is_answered(stored, stored.spec_hash.as_deref(), &hash, &observed.vpc),
+        user_changed: memory::is_answered(stored, &hash, &observed.vpc),
     };
     let mut remembered = memory::read(stored);
     let restored = was_restored(observed);

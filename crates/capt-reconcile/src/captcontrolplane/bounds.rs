@@ -57,15 +57,9 @@ pub(super) fn at_provider(at_provider: &Value) -> (Cow<'_, Value>, Vec<String>) 
 
 /// Whether `texts` are all of `outputs` as texts, and within their bounds; allocates nothing for strings.
 pub(super) fn are_outputs(texts: &BTreeMap<String, String>, outputs: &BTreeMap<String, Value>) -> bool {
-    let is_text = |text: &String, value: &Value| match value {
-        Value::String(value) => text == value,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            *text == as_variable(value)
-        }
-    };
     texts.len() == outputs.len()
         && texts.len() <= MAX_COUNT
-        && texts.iter().zip(outputs).all(|((left, text), (right, value))| left == right && is_text(text, value))
+        && texts.iter().zip(outputs).all(|((left, text), (right, value))| left == right && *text == as_variable(value))
         && texts.iter().map(|(name, text)| entry(name, text)).sum::<usize>() <= MAX_OUTPUTS
 }
 

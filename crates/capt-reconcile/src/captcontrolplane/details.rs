@@ -14,7 +14,7 @@ const MAX: usize = 2048;
 pub(super) fn updated(known: Option<&EksDetails>, outputs: &BTreeMap<String, Value>) -> Option<EksDetails> {
     let output = |names: &[&str]| {
         let text = as_variable(names.iter().find_map(|name| outputs.get(*name))?);
-        (!text.trim().is_empty() && text.len() <= MAX).then_some(text)
+        (!text.trim().is_empty() && text.len() <= MAX).then(|| text.into_owned())
     };
     let arn = output(&["oidc_provider_arn"]);
     // The ARN ends in the issuer without its scheme.

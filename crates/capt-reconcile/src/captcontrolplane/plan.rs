@@ -103,7 +103,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         configuration: found.configuration,
         checks: if found.connection.cause.is_some() { Checks::Failing } else { Checks::Passing },
         same_failure: memory::is_shown(stored, &found.cause.reason),
-        user_changed: memory::is_answered(stored, stored.spec_hash.as_deref(), &hash, &observed.eks),
+        user_changed: memory::is_answered(stored, &hash, &observed.eks),
     };
     let mut remembered = memory::read(stored);
     let restored = was_restored(observed);

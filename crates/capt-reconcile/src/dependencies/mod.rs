@@ -283,14 +283,12 @@ fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {
     }
 }
 
-/// Whether a stored graph has `state` for the object at `root`, or does not know it.
-pub fn has_state(graph: &Dependencies, root: &ObjectKey, state: State) -> bool {
-    graph.nodes.get(&root.to_string()).is_none_or(|node| node.status == state.as_str())
-}
-
-/// A stored graph with the state that the object at `root` has now, and nothing else changed.
-pub fn with_state(graph: &mut Dependencies, root: &ObjectKey, state: State) {
-    if let Some(node) = graph.nodes.get_mut(&root.to_string()) {
-        state.as_str().clone_into(&mut node.status);
-    }
+/// A stored graph with the state that the object at `root` has now, and nothing else changed; `None` if it says so
+/// already, or does not know the object.
+pub fn with_state(graph: &Dependencies, root: &ObjectKey, state: State) -> Option<Dependencies> {
+    let name = root.to_string();
+    graph.nodes.get(&name).filter(|node| node.status != state.as_str())?;
+    let mut graph = graph.clone();
+    state.as_str().clone_into(&mut graph.nodes.get_mut(&name)?.status);
+    Some(graph)
 }

@@ -279,7 +279,9 @@ fn the_impact_of_an_object_is_everything_that_needs_it() {
 fn the_state_of_the_root_alone_is_kept_up_to_date_during_a_deletion() {
     let mut found = shown(&graph(&world(declared()), PLANE), PLANE, State::Ready, true, &[]);
     let before = found.clone();
-    with_state(&mut found, &key(PLANE), State::Deleting);
+    found = with_state(&found, &key(PLANE), State::Deleting).unwrap();
+    assert_eq!(with_state(&found, &key(PLANE), State::Deleting), None, "it says so already");
+    assert_eq!(with_state(&found, &key("Cluster/ns/other"), State::Deleting), None, "it is not known");
     assert_eq!(found.nodes[PLANE].status, "Deleting");
     found.nodes.insert(PLANE.to_owned(), before.nodes[PLANE].clone());
     assert_eq!(found, before);
