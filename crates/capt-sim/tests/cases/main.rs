@@ -18,6 +18,7 @@ mod deletion;
 mod endpoints;
 mod failures;
 mod kubeconfig;
+mod names;
 mod ownership;
 mod phases;
 mod rest;

@@ -21,7 +21,7 @@ mod grammar;
 #[path = "../common/lasting.rs"]
 mod lasting;
 mod library;
-#[path = "../explore/model.rs"]
+#[path = "../explore/model/mod.rs"]
 mod model;
 mod mutants;
 mod oracle;
