@@ -12,7 +12,7 @@ use std::{
 
 use capt_api::foreign::{ClusterView, SecretView, ViewMeta, WorkspaceView};
 use capt_reconcile::{
-    executor::Request,
+    executor::{Effect, Request},
     object::{Kind, Object, ObjectKey},
     ownership::{self, Orphan},
     pass::{self, Observation, Settings},
@@ -132,23 +132,18 @@ impl Cache {
 
     /// Takes over the answer to a write of ours, so that the next pass sees it at once; the passes that it concerns.
     pub fn answered(&self, request: &Request, answer: Value) -> BTreeSet<ObjectKey> {
-        let Some(target) = request.written().filter(|_| !request.changed_nothing(&answer)) else {
-            return BTreeSet::new();
-        };
-        let deletes = matches!(request, Request::Delete { .. });
+        let Some(target) = request.written() else { return BTreeSet::new() };
         let mut state = self.state();
         let said = state.world.relations(target).to_vec();
-        if is_gone(&answer, deletes) {
-            // Version 0: the answer does not tell at which version the object went.
-            state.world.deleted(target, 0);
-        } else {
-            let Kept { key, resource_version, object } = keep::from_value(target.kind, answer);
-            if key != *target {
-                return BTreeSet::new();
-            }
-            if !state.world.written(key, resource_version, object) {
-                // The watch is past it and this object's event is on its way, or it is gone.
-                return BTreeSet::new();
+        match request.effect(&answer) {
+            Effect::Nothing => return BTreeSet::new(),
+            Effect::Gone => state.world.deleted(target, 0),
+            Effect::Stored => {
+                let Kept { key, resource_version, object } = keep::from_value(target.kind, answer);
+                // The watch may be past it, with this object's event on its way, or it is gone.
+                if key != *target || !state.world.written(key, resource_version, object) {
+                    return BTreeSet::new();
+                }
             }
         }
         // Also when a watch was faster: its event may have come before the reads that count now.
@@ -315,14 +310,6 @@ fn quiet(object: &Object) -> Option<Quiet> {
         | Object::Apply(_)
         | Object::Malformed(_) => None,
     }
-}
-
-/// Whether `answer` says that the object is gone: a Status answers a deletion that is complete, and
-/// an object that is being deleted goes with its last finalizer.
-fn is_gone(answer: &Value, deletes: bool) -> bool {
-    let metadata = &answer["metadata"];
-    let no_finalizer = metadata["finalizers"].as_array().is_none_or(Vec::is_empty);
-    (deletes && answer["kind"] == "Status") || (!metadata["deletionTimestamp"].is_null() && no_finalizer)
 }
 
 #[cfg(test)]

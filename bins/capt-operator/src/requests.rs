@@ -3,7 +3,7 @@
 //! Every request has a timeout and is sent once: whether to try again is decided by the next pass,
 //! from what it observes then. Nothing here looks at what a request means.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use capt_api::names;
 use capt_reconcile::{
@@ -105,7 +105,7 @@ fn understood(request: &Request, text: &str) -> Response {
         | Request::ApplyStatus { target: _, manager: _, body: _ }
         | Request::MergeStatus { target: _, manager: _, body: _ }
         | Request::Delete { target: _, uid: _, resource_version: _ }
-        | Request::Get { target: _ } => Response::Object(body),
+        | Request::Get { target: _ } => Response::Object(Arc::new(body)),
     }
 }
 
@@ -314,7 +314,7 @@ mod tests {
         for (request, expected) in cases {
             let (sent, response) = exchange(request, 200, r#"{"an": "answer"}"#).await;
             assert_eq!(sent, expected);
-            assert_eq!(response, Response::Object(json!({"an": "answer"})));
+            assert_eq!(response, Response::Object(Arc::new(json!({"an": "answer"}))));
         }
     }
 

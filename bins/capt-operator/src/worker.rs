@@ -155,15 +155,15 @@ impl Worker {
             if let (Some(before), Response::Object(answer)) = (before, &response) {
                 self.metrics.status_written(plan.object.kind, &before, &answer["status"]);
             }
-            if request.is_write() {
+            executor.answer(&response);
+            if let Some(written) = request.written() {
                 let action = actions.next();
-                if let Response::Object(answer) = &response {
+                if let Response::Object(answer) = response {
                     log_write(plan, action);
-                    let written = request.written().map_or(plan.object.kind, |target| target.kind);
-                    self.waker.wake(self.cache.answered(&request, answer.clone()), Trigger::Write(written));
+                    let answer = Arc::unwrap_or_clone(answer);
+                    self.waker.wake(self.cache.answered(&request, answer), Trigger::Write(written.kind));
                 }
             }
-            executor.answer(response);
         }
     }
 

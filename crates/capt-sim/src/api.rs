@@ -67,9 +67,28 @@ impl Api {
         self.objects.range(first..).map(|(key, _)| key).take_while(|key| key.kind == kind).cloned().collect()
     }
 
-    /// Changes since `seen` changes had been taken.
-    pub fn changes(&self, seen: usize) -> &[Change] {
-        self.changes.get(seen..).unwrap_or_default()
+    /// Changes after the version `seen`, in order.
+    pub fn changes(&self, seen: u64) -> &[Change] {
+        let first = self.changes.partition_point(|change| change.resource_version <= seen);
+        self.changes.get(first..).unwrap_or_default()
+    }
+
+    /// The version of the last change; each change raises it by one.
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Forgets all changes up to the version `seen` that a list would not show: whoever starts anew still finds each
+    /// object as it is. Does nothing as long as there is little to gain.
+    pub fn compact(&mut self, seen: u64) {
+        let objects = &self.objects;
+        if self.changes.len() < objects.len() + objects.len() / 4 + 16 {
+            return;
+        }
+        self.changes.retain(|Change { key, resource_version, at: _, object }| {
+            let is_current = || objects.get(key).zip(object.as_ref()).is_some_and(|(now, then)| Arc::ptr_eq(now, then));
+            *resource_version > seen || is_current()
+        });
     }
 
     /// Carries out a request.
@@ -106,11 +125,18 @@ impl Api {
                     (Some(version), Some(stored)) if *stored != json!(version) => {
                         refuse(409, "Conflict", "the resourceVersion in the precondition is another one")
                     }
-                    (Some(_) | None, Some(_) | None) => self.delete(target, Some(uid)),
+                    (Some(_) | None, Some(_) | None) => match self.delete(target, Some(uid)) {
+                        Response::Object(object) if !self.objects.contains_key(target) => {
+                            let details = json!({"name": target.name, "uid": object["metadata"]["uid"]});
+                            let status = json!({"kind": "Status", "status": "Success", "details": details});
+                            Response::Object(Arc::new(status))
+                        }
+                        response => response,
+                    },
                 }
             }
             Request::Get { target } => match self.objects.get(target) {
-                Some(object) => Response::Object(Value::clone(object)),
+                Some(object) => Response::Object(Arc::clone(object)),
                 None => not_found(target),
             },
             Request::List { kind, selector } => {
@@ -205,16 +231,17 @@ impl Api {
         if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
             return refuse(409, "Conflict", "the uid in the precondition is another one");
         }
-        let mut object = Value::clone(object);
-        if finalizers(&object).is_empty() {
+        if finalizers(object).is_empty() {
+            let object = Arc::clone(object);
             return self.remove(key, object);
         }
         if object["metadata"]["deletionTimestamp"].is_null() {
+            let mut object = Value::clone(object);
             object["metadata"]["deletionTimestamp"] = json!(self.now);
             object["metadata"]["generation"] = json!(object["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
             return Response::Object(self.store(key, object));
         }
-        Response::Object(object)
+        Response::Object(Arc::clone(object))
     }
 
     fn update(
@@ -234,25 +261,25 @@ impl Api {
             return refuse(422, "Invalid", &message);
         }
         if after == *before {
-            return Response::Object(after);
+            return Response::Object(before);
         }
         if after["spec"] != before["spec"] {
             after["metadata"]["generation"] = json!(before["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
         }
         if !after["metadata"]["deletionTimestamp"].is_null() && finalizers(&after).is_empty() {
-            return self.remove(key, after);
+            return self.remove(key, Arc::new(after));
         }
         Response::Object(self.store(key, after))
     }
 
-    fn store(&mut self, key: &ObjectKey, mut object: Value) -> Value {
+    fn store(&mut self, key: &ObjectKey, mut object: Value) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        let stored = Arc::new(object.clone());
+        let stored = Arc::new(object);
         self.keep(key, Some(&stored));
         let (resource_version, at) = (self.version, self.now);
-        self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(stored) });
-        object
+        self.changes.push(Change { key: key.clone(), resource_version, at, object: Some(Arc::clone(&stored)) });
+        stored
     }
 
     /// Replaces what is at `key`, and keeps in mind whose it is.
@@ -281,7 +308,7 @@ impl Api {
         }
     }
 
-    fn remove(&mut self, key: &ObjectKey, object: Value) -> Response {
+    fn remove(&mut self, key: &ObjectKey, object: Arc<Value>) -> Response {
         self.version += 1;
         self.keep(key, None);
         let (resource_version, at) = (self.version, self.now);
@@ -322,18 +349,22 @@ fn finalizers(object: &Value) -> &[Value] {
 
 /// What an apply by the only manager leaves: its own fields, and the conditions of other writers.
 fn apply_status(object: &mut Value, status: &Value) {
-    let mut status = status.clone();
-    let applied = status["conditions"].as_array().cloned().unwrap_or_default();
+    let applied = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     let is_applied = |type_: &Value| applied.iter().any(|condition| condition["type"] == *type_);
-    let stored = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let foreign = stored.into_iter().filter(|condition| {
+    let mut foreign = match object["status"]["conditions"].take() {
+        Value::Array(stored) => stored,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => Vec::new(),
+    };
+    foreign.retain(|condition| {
         condition["type"].as_str().is_some_and(|type_| type_.contains('/')) && !is_applied(&condition["type"])
     });
-    let conditions: Vec<Value> = applied.iter().cloned().chain(foreign).collect();
-    if !conditions.is_empty() {
-        status["conditions"] = json!(conditions);
+    object["status"] = status.clone();
+    if !foreign.is_empty() {
+        match &mut object["status"]["conditions"] {
+            Value::Array(conditions) => conditions.append(&mut foreign),
+            none => *none = Value::Array(foreign),
+        }
     }
-    object["status"] = status;
 }
 
 fn not_found(key: &ObjectKey) -> Response {

@@ -163,7 +163,7 @@ async fn cb_126_a_pass_that_loses_the_lease_stops_where_it_is() {
         let mut executor = Executor::new(&plan);
         let outcome = loop {
             match executor.next() {
-                Step::Send(request) => executor.answer(requests.send("capt-captcluster", &request).await),
+                Step::Send(request) => executor.answer(&requests.send("capt-captcluster", &request).await),
                 Step::Done(outcome) => break outcome,
             }
         };

@@ -4,6 +4,8 @@
 //! other. It stops at the first failure and turns no API error into status: what an error means for
 //! the object is decided by the next pass, from what it observes then.
 
+use std::{borrow::Cow, sync::Arc};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -113,10 +115,24 @@ impl Request {
         self.target().filter(|_| self.is_write())
     }
 
-    /// Whether `answer` shows that the request changed nothing: the object still has the version that was asked for.
-    /// Whoever asked has seen that version, so there is nothing to look at again; a pass that did would ask for the
-    /// same without an end.
-    pub fn changed_nothing(&self, answer: &Value) -> bool {
+    /// What `answer` says that the request did.
+    pub fn effect(&self, answer: &Value) -> Effect {
+        let metadata = &answer["metadata"];
+        let no_finalizer = metadata["finalizers"].as_array().is_none_or(Vec::is_empty);
+        // A deletion that is complete is answered by a Status; what is being deleted goes with its last finalizer.
+        let is_gone = (matches!(self, Self::Delete { .. }) && answer["kind"] == "Status")
+            || (!metadata["deletionTimestamp"].is_null() && no_finalizer);
+        if !self.is_write() || self.changed_nothing(answer) {
+            Effect::Nothing
+        } else if is_gone {
+            Effect::Gone
+        } else {
+            Effect::Stored
+        }
+    }
+
+    /// Whether the object still has the version that was asked for.
+    fn changed_nothing(&self, answer: &Value) -> bool {
         let asked = match self {
             Self::MergePatch { target: _, body }
             | Self::ApplyStatus { target: _, manager: _, body }
@@ -145,11 +161,23 @@ impl Request {
     }
 }
 
+/// What a request did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: the object is as it was asked for. Whoever asked has seen that version, so there is nothing to look
+    /// at again; a pass that did would ask for the same without an end.
+    Nothing,
+    /// The object is as it was answered.
+    Stored,
+    /// The object is gone. The answer does not tell at which version it went.
+    Gone,
+}
+
 /// What came back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Response {
-    /// The object as it is after the request.
-    Object(Value),
+    /// The object as it is after the request; shared, so that whoever stores it makes no copy to answer.
+    Object(Arc<Value>),
     /// The items of a list.
     Items(Vec<Value>),
     /// The API server refused.
@@ -215,8 +243,8 @@ pub enum Outcome {
 
 /// Carries out one plan.
 #[derive(Debug, Clone)]
-pub struct Executor {
-    actions: Vec<Action>,
+pub struct Executor<'p> {
+    actions: Cow<'p, [Action]>,
     /// Index of the action in hand.
     current: usize,
     /// How many of its live reads are done.
@@ -226,10 +254,17 @@ pub struct Executor {
     outcome: Option<Outcome>,
 }
 
-impl Executor {
+impl<'p> Executor<'p> {
     /// An executor of `plan`.
-    pub fn new(plan: &Plan) -> Self {
-        Self { actions: plan.actions.clone(), current: 0, queries_done: 0, results: Vec::new(), outcome: None }
+    pub fn new(plan: &'p Plan) -> Self {
+        let actions = Cow::Borrowed(plan.actions.as_slice());
+        Self { actions, current: 0, queries_done: 0, results: Vec::new(), outcome: None }
+    }
+
+    /// The same, to keep when the plan is gone.
+    pub fn into_owned(self) -> Executor<'static> {
+        let Self { actions, current, queries_done, results, outcome } = self;
+        Executor { actions: Cow::Owned(actions.into_owned()), current, queries_done, results, outcome }
     }
 
     /// The next step; the same until [`answer`](Self::answer) is called.
@@ -253,7 +288,7 @@ impl Executor {
     }
 
     /// Takes the answer to the request that [`next`](Self::next) gave.
-    pub fn answer(&mut self, response: Response) {
+    pub fn answer(&mut self, response: &Response) {
         let Some(action) = self.actions.get(self.current) else { return };
         match action.unless.get(self.queries_done) {
             Some(query) => match found(query, response) {
@@ -262,7 +297,7 @@ impl Executor {
                 Err(failure) => self.outcome = Some(self.failed(failure)),
             },
             None => match response {
-                Response::Object(object) => self.finished(version_of(&object)),
+                Response::Object(object) => self.finished(version_of(object)),
                 Response::Items(_) => self.finished(None),
                 // What shall be deleted and is not there is deleted.
                 Response::Refused(refusal) if refusal.code == 404 && action.op == Op::Delete => self.finished(None),
@@ -277,13 +312,15 @@ impl Executor {
         self.queries_done = 0;
     }
 
-    fn failed(&self, failure: Response) -> Outcome {
+    fn failed(&self, failure: &Response) -> Outcome {
         let action = self.current;
         match failure {
             // 404 on a patch: the object went; 409: it changed, or is there already.
-            Response::Refused(refusal) if matches!(refusal.code, 404 | 409) => Outcome::Conflict { action, refusal },
-            Response::Refused(refusal) => Outcome::Rejected { action, refusal },
-            Response::NoAnswer(message) => Outcome::NoAnswer { action, message },
+            Response::Refused(refusal) if matches!(refusal.code, 404 | 409) => {
+                Outcome::Conflict { action, refusal: refusal.clone() }
+            }
+            Response::Refused(refusal) => Outcome::Rejected { action, refusal: refusal.clone() },
+            Response::NoAnswer(message) => Outcome::NoAnswer { action, message: message.clone() },
             Response::Object(_) | Response::Items(_) => {
                 Outcome::NoAnswer { action, message: "the answer does not fit the request".to_owned() }
             }
@@ -342,12 +379,9 @@ impl Executor {
                         metadata["resourceVersion"] = json!(resource_version);
                     }
                 }
-                let body = json!({
-                    "apiVersion": target.kind.api_version(),
-                    "kind": target.kind.name(),
-                    "metadata": metadata,
-                    "status": status,
-                });
+                let mut body = json!({"apiVersion": target.kind.api_version(), "kind": target.kind.name()});
+                body["metadata"] = metadata;
+                body["status"] = status.clone();
                 Request::ApplyStatus { target, manager, body }
             }
             Op::Delete => {
@@ -366,9 +400,9 @@ fn read(query: &Query) -> Request {
 }
 
 /// What `query` found, or the response if it is no answer to it.
-fn found(query: &Query, response: Response) -> Result<Option<ObjectKey>, Response> {
+fn found<'r>(query: &Query, response: &'r Response) -> Result<Option<ObjectKey>, &'r Response> {
     match (query, response) {
-        (Query::Object { key, counts }, Response::Object(object)) => Ok(count(counts, &object).then(|| key.clone())),
+        (Query::Object { key, counts }, Response::Object(object)) => Ok(count(counts, object).then(|| key.clone())),
         (Query::Object { .. }, Response::Refused(refusal)) if refusal.code == 404 => Ok(None),
         // An API that is not served has no objects.
         (Query::Labelled { .. }, Response::Refused(refusal)) if refusal.code == 404 => Ok(None),

@@ -15,8 +15,8 @@ fn observed() -> Precondition {
     Precondition::Observed { uid: "u1".to_owned(), resource_version: "5".to_owned() }
 }
 
-fn executor(actions: Vec<Action>) -> Executor {
-    Executor::new(&Plan { actions, ..Plan::nothing(key("a"), "") })
+fn executor(actions: Vec<Action>) -> Executor<'static> {
+    Executor::new(&Plan { actions, ..Plan::nothing(key("a"), "") }).into_owned()
 }
 
 fn status() -> Op {
@@ -28,7 +28,7 @@ fn refused(code: u16) -> Response {
 }
 
 fn answer(version: &str) -> Response {
-    Response::Object(json!({"metadata": {"uid": "u1", "resourceVersion": version}}))
+    Response::Object(Arc::new(json!({"metadata": {"uid": "u1", "resourceVersion": version}})))
 }
 
 #[test]
@@ -120,10 +120,10 @@ fn each_write_carries_its_precondition() {
 fn a_later_write_to_the_same_object_follows_the_version_that_the_first_returned() {
     let finalizer = Op::JsonPatch { operations: Vec::new() };
     let mut executor = executor(vec![action(finalizer, observed()), action(status(), Precondition::AfterAction(0))]);
-    executor.answer(answer("8"));
+    executor.answer(&answer("8"));
     let Step::Send(Request::ApplyStatus { body, .. }) = executor.next() else { panic!("{:?}", executor.next()) };
     assert_eq!(body["metadata"]["resourceVersion"], "8");
-    executor.answer(answer("9"));
+    executor.answer(&answer("9"));
     assert_eq!(executor.next(), Step::Done(Outcome::Applied));
 }
 
@@ -139,7 +139,7 @@ fn it_stops_at_the_first_failure_and_says_what_kind_it_is() {
         (Response::NoAnswer("timeout".to_owned()), Outcome::NoAnswer { action: 0, message: "timeout".to_owned() }),
     ] {
         let mut executor = executor(vec![action(status(), observed()), action(status(), observed())]);
-        executor.answer(response);
+        executor.answer(&response);
         assert_eq!(executor.next(), Step::Done(outcome));
     }
 }
@@ -147,7 +147,7 @@ fn it_stops_at_the_first_failure_and_says_what_kind_it_is() {
 #[test]
 fn what_shall_go_and_is_gone_is_no_failure() {
     let mut executor = executor(vec![action(Op::Delete, Precondition::Uid("u1".to_owned()))]);
-    executor.answer(refused(404));
+    executor.answer(&refused(404));
     assert_eq!(executor.next(), Step::Done(Outcome::Applied));
 }
 
@@ -163,26 +163,26 @@ fn live_reads_come_right_before_the_write_and_block_it_if_they_find_something() 
     guarded.unless = vec![labelled, Query::Object { key: key("child"), counts }];
     let mut clear = executor(vec![guarded.clone()]);
     assert!(matches!(clear.next(), Step::Send(Request::List { ref selector, .. }) if selector == "l=v"));
-    clear.answer(Response::Items(Vec::new()));
+    clear.answer(&Response::Items(Vec::new()));
     assert_eq!(clear.next(), Step::Send(Request::Get { target: key("child") }));
     // Of somebody else, so it does not count.
-    clear.answer(Response::Object(json!({"metadata": {"ownerReferences": [{"uid": "u2"}]}})));
+    clear.answer(&Response::Object(Arc::new(json!({"metadata": {"ownerReferences": [{"uid": "u2"}]}}))));
     assert!(matches!(clear.next(), Step::Send(Request::JsonPatch { .. })));
 
     let mut blocked = executor(vec![guarded.clone()]);
-    blocked.answer(Response::Items(vec![json!({"metadata": {"name": "w"}})]));
+    blocked.answer(&Response::Items(vec![json!({"metadata": {"name": "w"}})]));
     let by = ObjectKey::new(Kind::Workspace(capt_api::foreign::WorkspaceApi::Cluster), "", "w");
     assert_eq!(blocked.next(), Step::Done(Outcome::Blocked { action: 0, by }));
 
     // An answer that is no answer never counts as "nothing there".
     for response in [refused(403), refused(500), Response::NoAnswer("x".to_owned())] {
         let mut unknown = executor(vec![guarded.clone()]);
-        unknown.answer(response);
+        unknown.answer(&response);
         assert!(matches!(unknown.next(), Step::Done(Outcome::Rejected { .. } | Outcome::NoAnswer { .. })));
     }
     // An API that is not served has no objects.
     let mut unserved = executor(vec![guarded]);
-    unserved.answer(refused(404));
+    unserved.answer(&refused(404));
     assert!(matches!(unserved.next(), Step::Send(Request::Get { .. })));
 }
 

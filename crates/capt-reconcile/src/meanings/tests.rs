@@ -13,7 +13,7 @@ use crate::object::Kind;
 
 #[rustfmt::skip]
 /// Words of the code that stand for something else than a reason.
-const OTHER: [&str; 36] = [
+const OTHER: [&str; 37] = [
     // Conditions.
     "Ready", "Available", "Healthy", "Reconciling", "Stalled", "Paused", "Deleting", "InfrastructureReady",
     "ControlPlaneReady", "ControlPlaneAvailable", "ControlPlaneInitialized", "WorkersAvailable",
@@ -22,7 +22,7 @@ const OTHER: [&str; 36] = [
     "Pending", "Provisioning", "Failed", "Succeeded", "TimedOut", "Unknown", "Present", "Missing",
     // Of Crossplane, its provider and Kubernetes.
     "ReconcilePaused", "ClusterProviderConfig", "Orphan", "Always", "Observe", "Delete",
-    "LateInitialize", "Normal", "Warning", "Plan", "Create", "Update", "Apply",
+    "LateInitialize", "Normal", "Warning", "Plan", "Create", "Update", "Apply", "Status",
 ];
 
 fn files(directory: &Path, into: &mut Vec<PathBuf>) {

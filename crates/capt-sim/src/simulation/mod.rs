@@ -37,12 +37,25 @@ const MAX_ROUNDS: usize = 500;
 /// What the API server says instead of carrying a request out, if anything.
 type Refuse = dyn FnMut(&Request) -> Option<Response>;
 
+/// Requests that CAPT made, whatever became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// All of them.
+    pub requests: usize,
+    /// Those that write.
+    pub writes: usize,
+}
+
 /// A world with CAPT, core and the provider in it.
 pub struct Simulation {
     /// The API server.
     pub api: Api,
-    /// Every request that CAPT made, with how it was answered.
+    /// Every request that CAPT made, with how it was answered; none where [`Simulation::forgets`].
     pub requests: Vec<(Request, Result<(), u16>)>,
+    /// How many there were.
+    pub counts: Counts,
+    /// Whether what is over is forgotten, so that a long life takes no more memory than a short one.
+    pub forgets: bool,
     /// Every event that CAPT published, with the object it is about.
     pub events: Vec<(ObjectKey, Event)>,
     /// The process of the provider.
@@ -55,10 +68,11 @@ pub struct Simulation {
     /// Writes that are left before a crash.
     budget: Option<usize>,
     world: World,
-    seen: usize,
-    /// Changes that core and the provider have seen.
-    core_seen: usize,
-    provider_seen: usize,
+    /// Up to which version CAPT has seen everything.
+    seen: u64,
+    /// The same of core and the provider.
+    core_seen: u64,
+    provider_seen: u64,
     triggers: Triggers,
     /// The last version of each object that was parsed.
     parsed: Parsed,
@@ -85,6 +99,8 @@ impl Simulation {
         Self {
             api: Api::default(),
             requests: Vec::new(),
+            counts: Counts::default(),
+            forgets: false,
             events: Vec::new(),
             provider: Provider::default(),
             core: Release::default(),
@@ -121,6 +137,9 @@ impl Simulation {
             self.api.now = self.api.now.plus(Span::from_seconds(1));
             self.arrive();
             let by_capt = self.run_capt();
+            if self.forgets {
+                self.api.compact(self.seen.min(self.core_seen).min(self.provider_seen));
+            }
             if self.restless {
                 return false;
             }
@@ -141,7 +160,7 @@ impl Simulation {
         if !self.api.changes(self.core_seen).iter().any(|change| reads(&change.key)) {
             return false;
         }
-        self.core_seen = self.api.changes(0).len();
+        self.core_seen = self.api.version();
         self.step_core()
     }
 
@@ -152,7 +171,7 @@ impl Simulation {
         if !has_ended && !self.api.changes(self.provider_seen).iter().any(|change| reads(&change.key)) {
             return false;
         }
-        self.provider_seen = self.api.changes(0).len();
+        self.provider_seen = self.api.version();
         self.step_provider()
     }
 
@@ -237,7 +256,7 @@ impl Simulation {
 
     /// A new process of CAPT: everything is listed afresh and every object gets a pass.
     pub fn restart(&mut self) {
-        self.hooks.restarts(self.api.changes(0).last().map_or(0, |change| change.resource_version));
+        self.hooks.restarts(self.api.version());
         self.world = empty_world();
         self.triggers = Triggers::default();
         self.due.clear();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capt_reconcile::{
-    executor::{Executor, Outcome, Request, Response, Step},
+    executor::{Effect, Executor, Outcome, Request, Response, Step},
     object::{Object, ObjectKey},
     pass::{self, Observation},
     plan::Plan,
@@ -70,7 +70,7 @@ impl Simulation {
         for (_, change) in self.late.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
             take_over(&mut self.world, &mut self.parsed, &self.triggers, &change, &mut due);
         }
-        let from = std::mem::replace(&mut self.seen, self.api.changes(0).len());
+        let from = std::mem::replace(&mut self.seen, self.api.version());
         for change in self.api.changes(from) {
             match self.hooks.delivers(change, now) {
                 Delivery::Now => {}
@@ -211,8 +211,12 @@ impl Simulation {
                 Response::Object(_) | Response::Items(_) | Response::NoAnswer(_) => Ok(()),
             };
             ended.wrote |= is_write && result.is_ok();
-            self.requests.push((request, result));
-            executor.answer(response);
+            self.counts.requests += 1;
+            self.counts.writes += usize::from(is_write);
+            if !self.forgets {
+                self.requests.push((request, result));
+            }
+            executor.answer(&response);
         }
     }
 
@@ -221,27 +225,26 @@ impl Simulation {
         let (Some(target), Response::Object(object)) = (request.written(), response) else {
             return;
         };
-        if request.changed_nothing(object) {
-            return;
-        }
         let said = self.world.relations(target).to_vec();
-        if self.api.get(target).is_none() {
-            // The answer does not tell at which version the object went.
-            self.world.deleted(target, 0);
-        } else if let Some(version) = object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok())
-        {
-            let object = self.parsed.get(target, version, object);
-            if !self.world.written(target.clone(), version, object) {
-                return;
+        match request.effect(object) {
+            Effect::Nothing => return,
+            Effect::Gone => self.world.deleted(target, 0),
+            Effect::Stored => {
+                let text = object["metadata"]["resourceVersion"].as_str();
+                let Some(version) = text.and_then(|text| text.parse().ok()) else { return };
+                let object = self.parsed.get(target, version, object);
+                if !self.world.written(target.clone(), version, object) {
+                    return;
+                }
             }
         }
         self.due.extend(self.triggers.concerned(target, said.iter().chain(self.world.relations(target))));
     }
 
     fn respond(&mut self, request: &Request) -> Response {
-        let before = request.written().and_then(|target| self.api.get(target)).cloned();
+        let before = request.written().and_then(|target| self.api.shared(target));
         let response = self.api.respond(request);
-        self.hooks.answered(request, before.as_ref(), &response, self.api.now);
+        self.hooks.answered(request, before.as_deref(), &response, self.api.now);
         response
     }
 }

@@ -62,7 +62,7 @@ fn carry_out_after(simulation: &mut Simulation, meanwhile: impl FnOnce(&mut Simu
         match executor.next() {
             Step::Send(request) => {
                 let response = simulation.api.respond(&request);
-                executor.answer(response);
+                executor.answer(&response);
             }
             Step::Done(outcome) => return outcome,
         }

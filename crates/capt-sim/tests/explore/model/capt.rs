@@ -1,6 +1,9 @@
 //! CAPT's passes and their requests, each by the real code, once for each input that it reads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use capt_reconcile::{
     executor::{Executor, Outcome, Request, Response, Step as Next},
@@ -50,7 +53,8 @@ impl Model {
             Observation::Complete(observed) => {
                 let mut plan = pass::plan(&observed, state::time(tick));
                 (self.config.defect.plans)(&world, &mut plan, state::time(tick));
-                let run = if plan.actions.is_empty() { 0 } else { self.add_run(Executor::new(&plan), slot) };
+                let run =
+                    if plan.actions.is_empty() { 0 } else { self.add_run(Executor::new(&plan).into_owned(), slot) };
                 Decision { run, next: plan.next }
             }
             Observation::Gone => Decision { run: 0, next: None },
@@ -97,7 +101,7 @@ impl Model {
         values
     }
 
-    pub(super) fn add_run(&mut self, executor: Executor, slot: Slot) -> u32 {
+    pub(super) fn add_run(&mut self, executor: Executor<'static>, slot: Slot) -> u32 {
         self.runs.push((executor, slot));
         u32::try_from(self.runs.len()).unwrap()
     }
@@ -168,10 +172,10 @@ impl Model {
         if let (Response::Object(object), Some((_, id))) = (&mut response, written.first())
             && *id != 0
         {
-            *object = self.versions.get(*id).value.clone();
+            *object = Arc::new(self.versions.get(*id).value.clone());
         }
         self.checks.answered(&request, &response);
-        executor.answer(response);
+        executor.answer(&response);
         let run_after = match executor.next() {
             Next::Send(_) => self.add_run(executor, slot),
             Next::Done(outcome) => {

@@ -132,7 +132,7 @@ pub struct Model {
     pub config: Config,
     pub checks: Checks,
     settings: Settings,
-    runs: Vec<(Executor, Slot)>,
+    runs: Vec<(Executor<'static>, Slot)>,
     /// By object and time.
     passes: HashMap<(Slot, u8), Vec<Known>>,
     requests: HashMap<(u32, Vec<VersionId>), Done>,
