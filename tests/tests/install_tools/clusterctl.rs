@@ -9,6 +9,7 @@ use std::{
 use capt_deploy::{clusterctl::Provider, settings};
 use capt_stack::{Stack, Tier, tool};
 use capt_tests::root;
+use kube::Client;
 use serde_json::{Value, json};
 
 use crate::{
@@ -47,6 +48,42 @@ impl Repository {
         }
         fs::write(repository.configuration(), json!({"providers": providers}).to_string()).unwrap();
         repository
+    }
+
+    /// Adds a release of both providers that differs from this one by its `version` alone.
+    fn also(&self, version: &str) {
+        for provider in Provider::ALL {
+            let (from, to) =
+                (self.release(&provider.label(), &settings::version()), self.release(&provider.label(), version));
+            for file in ["metadata.yaml", provider.file()] {
+                let text = fs::read_to_string(from.join(file)).unwrap();
+                fs::write(to.join(file), text.replace(&settings::version(), version)).unwrap();
+            }
+        }
+    }
+
+    /// Adds a release of both providers as the Go implementation had it.
+    fn of_go(&self, version: &str) {
+        let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        for provider in Provider::ALL {
+            let release = self.release(&provider.label(), version);
+            fs::copy(root().join("metadata.yaml"), release.join("metadata.yaml")).unwrap();
+            let (group, rest) = match provider {
+                Provider::Infrastructure => (
+                    "infrastructure.cluster.x-k8s.io",
+                    vec![
+                        namespace(settings::NAMESPACE),
+                        go::deployment(&json!({"control-plane": "controller-manager"})),
+                    ],
+                ),
+                Provider::ControlPlane => {
+                    ("controlplane.cluster.x-k8s.io", vec![namespace(settings::CONTROL_PLANE_NAMESPACE)])
+                }
+            };
+            let crds = go::crds().into_iter().filter(|crd| crd["spec"]["group"] == group);
+            let documents: Vec<String> = rest.into_iter().chain(crds).map(|object| object.to_string()).collect();
+            fs::write(release.join(provider.file()), documents.join("\n---\n")).unwrap();
+        }
     }
 
     fn release(&self, label: &str, version: &str) -> PathBuf {
@@ -205,17 +242,7 @@ async fn init_installs_both_providers() {
     let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
     let client = stack.admin_client().await.unwrap();
     let repository = Repository::new(stack.directory());
-    let arguments = [
-        "init",
-        "--core=cluster-api:v1.14.2",
-        "--bootstrap=-",
-        "--infrastructure=capt",
-        "--control-plane=capt",
-        // The stack's API server is none of a node's; clusterctl would count its version as too new or old.
-        "--validate=false",
-    ];
-    let said = repository.run(Some(&stack), &[], &arguments).unwrap_or_else(|said| panic!("{said}"));
-    println!("{said}");
+    init(&repository, &stack, &settings::version());
     assert_eq!(crds(&client).await.len(), 6);
     let deployment =
         stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
@@ -224,11 +251,138 @@ async fn init_installs_both_providers() {
     let name = "workspacetemplates.infrastructure.cluster.x-k8s.io";
     let crd = stored(&client, "apiextensions.k8s.io/v1", "CustomResourceDefinition", None, name).await.unwrap();
     assert!(crd.to_string().contains("${VARIABLE}") && !crd.to_string().contains("$${"));
-    for (namespace, name) in
-        [(settings::NAMESPACE, "infrastructure-capt"), (settings::CONTROL_PLANE_NAMESPACE, "control-plane-capt")]
-    {
-        let version = "clusterctl.cluster.x-k8s.io/v1alpha3";
-        let provider = stored(&client, version, "Provider", Some(namespace), name).await.unwrap();
-        assert_eq!(provider["version"], settings::version(), "{provider}");
+    assert_eq!(installed(&client).await, [settings::version(), settings::version()]);
+}
+
+fn init(repository: &Repository, stack: &Stack, version: &str) {
+    let (infrastructure, control_plane) =
+        (format!("--infrastructure=capt:{version}"), format!("--control-plane=capt:{version}"));
+    let arguments = [
+        "init",
+        "--core=cluster-api:v1.14.2",
+        "--bootstrap=-",
+        &infrastructure,
+        &control_plane,
+        // The stack's API server is none of a node's; clusterctl would count its version as too new or old.
+        "--validate=false",
+    ];
+    let said = repository.run(Some(stack), &[], &arguments).unwrap_or_else(|said| panic!("{said}"));
+    println!("{said}");
+}
+
+/// The versions of both providers that clusterctl has noted.
+async fn installed(client: &Client) -> [String; 2] {
+    let mut versions = [String::new(), String::new()];
+    let places =
+        [(settings::NAMESPACE, "infrastructure-capt"), (settings::CONTROL_PLANE_NAMESPACE, "control-plane-capt")];
+    for ((namespace, name), version) in places.into_iter().zip(&mut versions) {
+        let api = "clusterctl.cluster.x-k8s.io/v1alpha3";
+        let provider = stored(client, api, "Provider", Some(namespace), name).await.unwrap();
+        provider["version"].as_str().unwrap().clone_into(version);
     }
+    versions
+}
+
+/// A cluster whose objects say that it runs: without its CRDs, finalizers or statuses it would be lost.
+const RUNNING: &str = "\
+{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: CAPTCluster,
+ metadata: {name: running, namespace: default, finalizers: [infrastructure.cluster.x-k8s.io/captcluster]},
+ spec: {region: eu-west-1, vpcTemplateRef: {name: vpc}}}
+---
+{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: WorkspaceTemplateApply,
+ metadata: {name: running-vpc, namespace: default, finalizers: [infrastructure.cluster.x-k8s.io/workspacetemplateapply]},
+ spec: {templateRef: {name: vpc}}}
+---
+{apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: CAPTControlPlane,
+ metadata: {name: running, namespace: default},
+ spec: {version: v1.31.4, workspaceTemplateRef: {name: eks}}}
+";
+
+async fn objects(client: &Client) -> Vec<Value> {
+    let infrastructure = "infrastructure.cluster.x-k8s.io/v1beta1";
+    let kinds = [
+        (infrastructure, "CAPTCluster", "running"),
+        (infrastructure, "WorkspaceTemplateApply", "running-vpc"),
+        ("controlplane.cluster.x-k8s.io/v1beta1", "CAPTControlPlane", "running"),
+    ];
+    let mut found = Vec::new();
+    for (version, kind, name) in kinds {
+        let mut object = stored(client, version, kind, Some("default"), name).await;
+        if let Some(object) = &mut object {
+            object["metadata"]["managedFields"].take();
+            object["metadata"]["resourceVersion"].take();
+        }
+        found.push(object.unwrap_or_else(|| panic!("{kind} {name} is gone")));
+    }
+    found
+}
+
+/// clusterctl deletes what the old release installed before it installs the new one. It leaves CRDs, and with them
+/// every cluster, alone; on the way back too.
+#[tokio::test]
+#[ignore = "needs the real stack and clusterctl: just test-install"]
+async fn an_upgrade_and_the_way_back_keep_every_cluster() {
+    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
+    let client = stack.admin_client().await.unwrap();
+    let repository = Repository::new(stack.directory());
+    let (current, next) = (settings::version(), "v0.6.999");
+    repository.also(next);
+    init(&repository, &stack, &current);
+    stack.apply(RUNNING).await.unwrap();
+    let before = (crds(&client).await, objects(&client).await);
+    assert_eq!(before.0.len(), 6);
+
+    let plan = repository.run(Some(&stack), &[], &["upgrade", "plan"]).unwrap();
+    assert!(plan.contains(next), "{plan}");
+    for version in [next, &current] {
+        println!("{}", upgrade(&repository, &stack, version).unwrap_or_else(|said| panic!("to {version}: {said}")));
+        assert_eq!(installed(&client).await, [version, version]);
+        assert_eq!((crds(&client).await, objects(&client).await), before, "to {version}");
+        let deployment =
+            stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
+        let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap();
+        assert!(image.ends_with(version), "{image}");
+    }
+}
+
+fn upgrade(repository: &Repository, stack: &Stack, version: &str) -> Said {
+    let to = [
+        format!("--infrastructure={}/capt:{version}", settings::NAMESPACE),
+        format!("--control-plane={}/capt:{version}", settings::CONTROL_PLANE_NAMESPACE),
+    ];
+    repository.run(Some(stack), &[], &["upgrade", "apply", &to[0], &to[1]])
+}
+
+/// The template CRD stands in the way, as the documentation says, and nothing is lost before, meanwhile or after.
+#[tokio::test]
+#[ignore = "needs the real stack and clusterctl: just test-install"]
+async fn an_upgrade_from_the_go_implementation_keeps_every_cluster() {
+    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
+    let client = stack.admin_client().await.unwrap();
+    let repository = Repository::new(stack.directory());
+    let (current, old) = (settings::version(), "v0.5.999");
+    repository.of_go(old);
+    init(&repository, &stack, old);
+    stack.apply(RUNNING).await.unwrap();
+    let before = (crds(&client).await, objects(&client).await);
+
+    let refused = upgrade(&repository, &stack, &current).unwrap_err();
+    let template = "captcontrolplanetemplates.controlplane.cluster.x-k8s.io";
+    assert!(refused.contains(template), "{refused}");
+    assert_eq!((crds(&client).await, objects(&client).await), before, "half-way");
+
+    let kubectl = stack.kubectl().unwrap();
+    let ours = root().join("crds").join(format!("{template}.yaml")).display().to_string();
+    run_with(kubectl, Some(&stack), &[], &["delete", "crd", template]).unwrap();
+    run_with(kubectl, Some(&stack), &[], &["apply", "--server-side", "-f", &ours]).unwrap();
+    println!("{}", upgrade(&repository, &stack, &current).unwrap_or_else(|said| panic!("{said}")));
+    assert_eq!(installed(&client).await, [current.as_str(), current.as_str()]);
+    assert_eq!(objects(&client).await, before.1);
+    let after = crds(&client).await;
+    for (name, uid) in before.0.iter().filter(|(name, _)| name != template) {
+        assert!(after.contains(&(name.clone(), uid.clone())), "{name} is gone or was made anew");
+    }
+    let deployment =
+        stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
+    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["command"], json!([settings::PROGRAM]));
 }

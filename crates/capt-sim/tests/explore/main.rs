@@ -49,7 +49,8 @@ fn explore(name: &str, config: Config, goals: &[&str], sometimes: &[&str]) {
     let (holds, lags) = (config.holds, config.lags);
     let config = Config {
         holds: if holds > 0 { holds + more } else { 0 },
-        lags: if lags > 0 { lags + more } else { 0 },
+        // Watches lag also where nothing is held up without it.
+        lags: if lags > 0 || holds == 0 { lags + more } else { 0 },
         ..config
     };
     let (mut model, start) = Model::new(config);
