@@ -20,7 +20,7 @@ use capt_status::{
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::object::{Kind, ObjectKey};
 
@@ -102,13 +102,13 @@ pub fn pause_is_seen(workspace: &WorkspaceView) -> bool {
 /// Whether the Workspace shows that what it stands for was ever there.
 pub fn shows_success(workspace: &WorkspaceView) -> bool {
     workspace.ready.as_ref().is_some_and(ForeignCondition::is_true)
-        || !workspace.outputs.is_empty()
+        || !workspace.outputs().is_empty()
         || workspace.meta.annotations.contains_key(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)
 }
 
 /// When the provider made what the Workspace stands for, where it has not found it ready yet.
 pub fn made_at(workspace: &WorkspaceView) -> Option<Time> {
-    if serves(workspace) || !workspace.outputs.is_empty() {
+    if serves(workspace) || !workspace.outputs().is_empty() {
         return None;
     }
     workspace.meta.annotations.get(EXTERNAL_CREATE_SUCCEEDED_ANNOTATION)?.parse().ok()
@@ -197,7 +197,7 @@ pub fn text(workspace: &WorkspaceView, secret: Option<&SecretView>, name: &str) 
         longest if text.len() > longest => Err(OutputError::TooLong(name.to_owned(), longest)),
         _ => Ok(Some(text.to_owned())),
     };
-    match workspace.outputs.get(name) {
+    match workspace.outputs().get(name) {
         Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) if !is_nothing(text) => return fits(text),
         None | Some(Value::String(_)) => {}
@@ -231,13 +231,13 @@ pub fn as_variable(value: &Value) -> Cow<'_, str> {
 }
 
 /// All outputs as texts.
-pub fn as_variables(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+pub fn as_variables(outputs: &Map<String, Value>) -> BTreeMap<String, String> {
     outputs.iter().map(|(name, value)| (name.clone(), as_variable(value).into_owned())).collect()
 }
 
 /// Names of failure domains from output `availability_zones` or `azs`; none where the module puts out
 /// neither, and `None` where nothing is known of its outputs.
-pub fn availability_zones(outputs: &BTreeMap<String, Value>) -> Option<Vec<String>> {
+pub fn availability_zones(outputs: &Map<String, Value>) -> Option<Vec<String>> {
     if outputs.is_empty() {
         return None;
     }
@@ -358,9 +358,9 @@ mod tests {
 
     #[test]
     fn zones_are_sorted_and_bounded() {
-        let outputs = BTreeMap::from([("azs".to_owned(), json!(["b", "a", "b", 3]))]);
+        let outputs = Map::from_iter([("azs".to_owned(), json!(["b", "a", "b", 3]))]);
         assert_eq!(availability_zones(&outputs), Some(vec!["a".to_owned(), "b".to_owned()]));
-        assert_eq!(availability_zones(&BTreeMap::from([("vpc_id".to_owned(), json!("v"))])), Some(Vec::new()));
-        assert_eq!(availability_zones(&BTreeMap::new()), None, "nothing is known");
+        assert_eq!(availability_zones(&Map::from_iter([("vpc_id".to_owned(), json!("v"))])), Some(Vec::new()));
+        assert_eq!(availability_zones(&Map::new()), None, "nothing is known");
     }
 }

@@ -4,7 +4,10 @@
 //! object's own. Nothing is listed by hand, so no dependency can be forgotten. This is a plain
 //! index: it must not know when a pass runs or what an event says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
     object::ObjectKey,
@@ -12,31 +15,45 @@ use crate::{
     world::{Read, Relation},
 };
 
-/// Reads of each pass, and the way back.
+/// Reads of each pass, in order, and the way back. What stands in both is there once: this grows with the number of
+/// clusters like what is known of them.
 #[derive(Debug, Default)]
 pub struct Triggers {
-    reads: BTreeMap<ObjectKey, BTreeSet<Read>>,
-    readers: BTreeMap<Read, BTreeSet<ObjectKey>>,
+    reads: BTreeMap<Arc<ObjectKey>, Box<[Arc<Read>]>>,
+    /// Each list in order.
+    readers: BTreeMap<Arc<Read>, Vec<Arc<ObjectKey>>>,
 }
 
 impl Triggers {
     /// Takes over what the pass of `object` read; what an earlier pass of it read no longer counts.
     pub fn replace(&mut self, object: &ObjectKey, reads: BTreeSet<Read>) {
-        if self.reads.get(object) == Some(&reads) {
+        if self.reads.get(object).is_some_and(|known| known.iter().map(AsRef::as_ref).eq(&reads)) {
             return;
         }
         self.forget(object);
-        for read in &reads {
-            self.readers.entry(read.clone()).or_default().insert(object.clone());
-        }
-        self.reads.insert(object.clone(), reads);
+        let object = Arc::new(object.clone());
+        let shared = reads.into_iter().map(|read| {
+            let read = match self.readers.get_key_value(&read) {
+                Some((known, _)) => Arc::clone(known),
+                None => Arc::new(read),
+            };
+            let readers = self.readers.entry(Arc::clone(&read)).or_default();
+            if let Err(place) = readers.binary_search(&object) {
+                readers.insert(place, Arc::clone(&object));
+            }
+            read
+        });
+        let shared = shared.collect();
+        self.reads.insert(object, shared);
     }
 
     /// The object is gone and has no passes any more.
     pub fn forget(&mut self, object: &ObjectKey) {
         for read in self.reads.remove(object).unwrap_or_default() {
             if let Some(readers) = self.readers.get_mut(&read) {
-                readers.remove(object);
+                if let Ok(place) = readers.binary_search_by(|reader| reader.as_ref().cmp(object)) {
+                    readers.remove(place);
+                }
                 if readers.is_empty() {
                     self.readers.remove(&read);
                 }
@@ -56,8 +73,12 @@ impl Triggers {
         // Of a cluster-scoped object the last two are the same.
         reads.dedup();
         reads.extend(relations.into_iter().cloned().map(Read::Related));
-        let mut concerned: BTreeSet<ObjectKey> =
-            reads.iter().filter_map(|read| self.readers.get(read)).flatten().cloned().collect();
+        let mut concerned: BTreeSet<ObjectKey> = reads
+            .iter()
+            .filter_map(|read| self.readers.get(read))
+            .flatten()
+            .map(|reader| ObjectKey::clone(reader))
+            .collect();
         if pass::KINDS.contains(&key.kind) {
             concerned.insert(key.clone());
         }

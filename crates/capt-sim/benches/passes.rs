@@ -13,30 +13,20 @@ use capt_reconcile::{
     pass::{self, Features, KINDS, Observation, Observed, Settings},
     world::{View, World},
 };
-use capt_sim::Simulation;
 use capt_status::Time;
 use divan::{Bencher, black_box};
-use serde_json::Value;
 
 fn main() {
     divan::main();
 }
 
-/// `clusters` that are ready, each with its own namespace but for the first.
-fn ready(clusters: usize) -> Simulation {
-    let mut simulation = common::simulation(WorkspaceApi::Namespaced, &common::FILES);
-    for number in 1..clusters {
-        for mut object in common::FILES.iter().flat_map(|file| common::documents(file)) {
-            object["metadata"]["namespace"] = Value::from(format!("team-{number}"));
-            common::create(&mut simulation, object);
-        }
-    }
-    assert!(simulation.run());
-    simulation
-}
-
 fn with(features: Features) -> Settings {
     Settings { workspace_api: WorkspaceApi::Namespaced, features, ..Settings::default() }
+}
+
+/// An object of the first cluster.
+fn key(kind: Kind, name: &str) -> ObjectKey {
+    ObjectKey::new(kind, "team-0", name)
 }
 
 fn observed(world: &World, key: &ObjectKey, settings: Settings) -> Observed {
@@ -56,57 +46,57 @@ fn name(kind: Kind) -> &'static str {
 /// A pass over a ready object of each kind that has passes.
 #[divan::bench(args = KINDS)]
 fn pass_nothing_new(bencher: Bencher<'_, '_>, kind: Kind) {
-    let mut simulation = ready(1);
-    let (key, now) = (common::key(kind, name(kind)), simulation.api.now);
+    let mut simulation = common::teams(1);
+    let (own, now) = (key(kind, name(kind)), simulation.api.now);
     let world = simulation.known();
-    assert!(pass::plan(&observed(world, &key, with(Features::default())), now).actions.is_empty());
+    assert!(pass::plan(&observed(world, &own, with(Features::default())), now).actions.is_empty());
     bencher.bench_local(|| {
-        let observed = observed(world, black_box(&key), with(Features::default()));
+        let observed = observed(world, black_box(&own), with(Features::default()));
         pass::plan(&observed, now)
     });
 }
 
 #[divan::bench(args = KINDS)]
 fn observe(bencher: Bencher<'_, '_>, kind: Kind) {
-    let mut simulation = ready(1);
-    let key = common::key(kind, name(kind));
+    let mut simulation = common::teams(1);
+    let own = key(kind, name(kind));
     let world = simulation.known();
-    bencher.bench_local(|| observed(world, black_box(&key), with(Features::default())));
+    bencher.bench_local(|| observed(world, black_box(&own), with(Features::default())));
 }
 
 #[divan::bench(args = KINDS)]
 fn plan(bencher: Bencher<'_, '_>, kind: Kind) {
-    let mut simulation = ready(1);
-    let (key, now) = (common::key(kind, name(kind)), simulation.api.now);
-    let observed = observed(simulation.known(), &key, with(Features::default()));
+    let mut simulation = common::teams(1);
+    let (own, now) = (key(kind, name(kind)), simulation.api.now);
+    let observed = observed(simulation.known(), &own, with(Features::default()));
     bencher.bench_local(|| pass::plan(black_box(&observed), now));
 }
 
 /// The same without the dependency graph.
 #[divan::bench]
 fn pass_without_dependencies(bencher: Bencher<'_, '_>) {
-    let mut simulation = ready(1);
+    let mut simulation = common::teams(1);
     let settings = with(Features { dependencies: false, ..Features::default() });
-    let (key, now) = (common::key(Kind::CaptControlPlane, "demo"), simulation.api.now);
+    let (own, now) = (key(Kind::CaptControlPlane, "demo"), simulation.api.now);
     let world = simulation.known();
-    bencher.bench_local(|| pass::plan(&observed(world, black_box(&key), settings), now));
+    bencher.bench_local(|| pass::plan(&observed(world, black_box(&own), settings), now));
 }
 
 /// What other clusters there are must not matter.
 #[divan::bench(args = [1, 10, 100])]
 fn pass_beside(bencher: Bencher<'_, '_>, clusters: usize) {
-    let mut simulation = ready(clusters);
-    let (key, now) = (common::key(Kind::CaptControlPlane, "demo"), simulation.api.now);
+    let mut simulation = common::teams(clusters);
+    let (own, now) = (key(Kind::CaptControlPlane, "demo"), simulation.api.now);
     let world = simulation.known();
-    bencher.bench_local(|| pass::plan(&observed(world, black_box(&key), with(Features::default())), now));
+    bencher.bench_local(|| pass::plan(&observed(world, black_box(&own), with(Features::default())), now));
 }
 
 /// The failed apply of a Workspace with a message of this many KiB.
 #[divan::bench(args = [1, 64, 1024])]
 fn plan_of_a_failure(bencher: Bencher<'_, '_>, kib: usize) {
-    let mut simulation = ready(1);
+    let mut simulation = common::teams(1);
     let now: Time = simulation.api.now;
-    let workspace = common::key(Kind::Workspace(WorkspaceApi::Namespaced), "demo-eks-controlplane");
+    let workspace = key(Kind::Workspace(WorkspaceApi::Namespaced), "demo-eks-controlplane");
     let mut object = simulation.api.get(&workspace).unwrap_or_else(|| panic!("no {workspace}")).clone();
     let line = "Error: creating EKS Cluster: AccessDeniedException: no permission for eks:CreateCluster\n";
     for condition in object["status"]["conditions"].as_array_mut().unwrap() {
@@ -116,7 +106,7 @@ fn plan_of_a_failure(bencher: Bencher<'_, '_>, kib: usize) {
     }
     let mut world = simulation.known().clone();
     world.watched(workspace.clone(), u64::MAX, capt_reconcile::object::Object::parse(workspace.kind, &object));
-    let key = common::key(Kind::CaptControlPlane, "demo");
-    let observed = observed(&world, &key, with(Features::default()));
+    let own = key(Kind::CaptControlPlane, "demo");
+    let observed = observed(&world, &own, with(Features::default()));
     bencher.bench_local(|| pass::plan(black_box(&observed), now));
 }

@@ -1,9 +1,9 @@
 //! Workspace of provider-terraform, cluster-scoped or namespaced.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use capt_status::failure::{Failure, classify};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::meta::{ForeignCondition, ViewMeta, condition};
 
@@ -72,9 +72,7 @@ pub struct WorkspaceView {
     pub failure: Option<Failure>,
     /// Whether Terraform has nothing to do.
     pub ready: Option<ForeignCondition>,
-    /// Outputs that are not sensitive. They count only with `synced` of the current generation.
-    pub outputs: BTreeMap<String, Value>,
-    /// `status.atProvider` as it is; `None` if absent or not an object.
+    /// `status.atProvider` as it is, with the outputs that are not sensitive; `None` if absent or not an object.
     pub at_provider: Option<Value>,
 }
 
@@ -97,13 +95,14 @@ impl WorkspaceView {
                 .map(|synced| classify(&synced.message)),
             synced,
             ready: condition(&status["conditions"], "Ready"),
-            outputs: at_provider
-                .and_then(|value| value["outputs"].as_object())
-                .into_iter()
-                .flatten()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
             at_provider: at_provider.cloned(),
         }
+    }
+
+    /// Outputs that are not sensitive. They count only with `synced` of the current generation.
+    pub fn outputs(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        let outputs = self.at_provider.as_ref().and_then(|at_provider| at_provider["outputs"].as_object());
+        outputs.unwrap_or(&NONE)
     }
 }

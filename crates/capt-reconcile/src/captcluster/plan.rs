@@ -346,7 +346,7 @@ fn vpc(
         }
         ChildProgress::Failing(cause, class) => Vpc { workspace: Workspace::Failing(class), ..Vpc::queued(cause) },
         ChildProgress::Ready(workspace) => match outputs::text(&workspace, observed.vpc.connection(), "vpc_id") {
-            Ok(Some(id)) => Vpc::ready(id.trim().to_owned(), outputs::availability_zones(&workspace.outputs)),
+            Ok(Some(id)) => Vpc::ready(id.trim().to_owned(), outputs::availability_zones(workspace.outputs())),
             Ok(None) => Vpc::without_id(Cause::new(
                 reasons::VPC_ID_NOT_FOUND,
                 format!(

@@ -6,7 +6,7 @@ use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, io};
 
 use capt_status::text::truncate;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::outputs::{as_variable, as_variables};
 
@@ -56,15 +56,15 @@ pub(super) fn at_provider(at_provider: &Value) -> (Cow<'_, Value>, Vec<String>) 
 }
 
 /// Whether `texts` are all of `outputs` as texts, and within their bounds; allocates nothing for strings.
-pub(super) fn are_outputs(texts: &BTreeMap<String, String>, outputs: &BTreeMap<String, Value>) -> bool {
+pub(super) fn are_outputs(texts: &BTreeMap<String, String>, outputs: &Map<String, Value>) -> bool {
     texts.len() == outputs.len()
         && texts.len() <= MAX_COUNT
-        && texts.iter().zip(outputs).all(|((left, text), (right, value))| left == right && *text == as_variable(value))
+        && outputs.iter().all(|(name, value)| texts.get(name).is_some_and(|text| *text == as_variable(value)))
         && texts.iter().map(|(name, text)| entry(name, text)).sum::<usize>() <= MAX_OUTPUTS
 }
 
 /// `outputs` as texts, without what goes beyond their bounds.
-pub(super) fn outputs(outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
+pub(super) fn outputs(outputs: &Map<String, Value>) -> BTreeMap<String, String> {
     let mut texts = as_variables(outputs);
     bound(&mut texts);
     texts
@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn not_more_names_than_a_person_reads() {
-        let outputs: serde_json::Map<String, Value> =
+        let outputs: Map<String, Value> =
             (0..150).map(|number| (format!("{number:03}{}", "n".repeat(300)), json!("x".repeat(2000)))).collect();
         let (kept, left_out) = at_provider(&json!({ "outputs": outputs }));
         assert!(size(&kept) <= MAX_AT_PROVIDER);
-        let gone = 150 - kept["outputs"].as_object().map_or(0, serde_json::Map::len);
+        let gone = 150 - kept["outputs"].as_object().map_or(0, Map::len);
         assert_eq!(left_out.len(), gone.min(MAX_NAMES), "{gone}");
         assert!(left_out.iter().all(|name| name.len() <= MAX_NAME), "{left_out:?}");
-        let many: serde_json::Map<String, Value> = (0..100_000).map(|number| (number.to_string(), json!(1))).collect();
+        let many: Map<String, Value> = (0..100_000).map(|number| (number.to_string(), json!(1))).collect();
         let (_, left_out) = at_provider(&json!({ "outputs": many }));
         assert_eq!(left_out.len(), MAX_NAMES + 1);
         let last = left_out.last().map(String::as_str).unwrap_or_default();
@@ -209,10 +209,10 @@ mod tests {
             json!({"a": "x".repeat(MAX_OUTPUTS - 7)}),
             json!({"a": "x".repeat(MAX_OUTPUTS - 6)}),
             json!({"a": "x".repeat(MAX_OUTPUTS), "b": "1"}),
-            (0..MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<serde_json::Map<_, _>>().into(),
-            (0..=MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<serde_json::Map<_, _>>().into(),
+            (0..MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<Map<_, _>>().into(),
+            (0..=MAX_COUNT).map(|number| (number.to_string(), json!(1))).collect::<Map<_, _>>().into(),
         ];
-        let lists = lists.map(|list| serde_json::from_value::<BTreeMap<String, Value>>(list).unwrap());
+        let lists = lists.map(|list| serde_json::from_value::<Map<String, Value>>(list).unwrap());
         let mut told = 0;
         for texts in lists.iter().flat_map(|list| [outputs(list), as_variables(list)]) {
             for list in &lists {

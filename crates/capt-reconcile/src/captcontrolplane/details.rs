@@ -1,9 +1,7 @@
 //! What else the outputs say of the EKS cluster: its name in AWS and its identity provider.
 
-use std::collections::BTreeMap;
-
 use capt_api::EksDetails;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::outputs::as_variable;
 
@@ -11,7 +9,7 @@ use crate::outputs::as_variable;
 const MAX: usize = 2048;
 
 /// Details from the outputs, where these say any; what they do not say keeps its last value.
-pub(super) fn updated(known: Option<&EksDetails>, outputs: &BTreeMap<String, Value>) -> Option<EksDetails> {
+pub(super) fn updated(known: Option<&EksDetails>, outputs: &Map<String, Value>) -> Option<EksDetails> {
     let output = |names: &[&str]| {
         let text = as_variable(names.iter().find_map(|name| outputs.get(*name))?);
         (!text.trim().is_empty() && text.len() <= MAX).then(|| text.into_owned())
@@ -38,7 +36,7 @@ pub(super) fn updated(known: Option<&EksDetails>, outputs: &BTreeMap<String, Val
 mod tests {
     use super::*;
 
-    fn outputs(pairs: &[(&str, &str)]) -> BTreeMap<String, Value> {
+    fn outputs(pairs: &[(&str, &str)]) -> Map<String, Value> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect()
     }
 

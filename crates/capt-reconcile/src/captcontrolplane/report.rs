@@ -137,11 +137,11 @@ fn workspace(
     set!(workspace.ready = found.workspace == Workspace::Ready);
     if let Some(ready) = &found.ready {
         // Outputs count only now: those of a failed apply are of things that may be gone.
-        if let Some(details) = details::updated(wanted.eks.as_ref(), &ready.outputs) {
+        if let Some(details) = details::updated(wanted.eks.as_ref(), ready.outputs()) {
             set!(wanted.eks = Some(details));
         }
-        if !bounds::are_outputs(&template.outputs, &ready.outputs) {
-            set!(template.outputs = bounds::outputs(&ready.outputs));
+        if !bounds::are_outputs(&template.outputs, ready.outputs()) {
+            set!(template.outputs = bounds::outputs(ready.outputs()));
         }
         if revision.is_some() {
             set_text!(template.last_applied_revision = revision);
@@ -170,7 +170,7 @@ fn workspace(
 /// The version that runs, as a semantic version: the output `cluster_version`, else the spec's. EKS
 /// knows major and minor only; the patch level is the spec's where they agree, else 0.
 fn version(spec: &str, workspace: &WorkspaceView) -> Option<String> {
-    let running = match workspace.outputs.get("cluster_version") {
+    let running = match workspace.outputs().get("cluster_version") {
         Some(Value::String(running)) => running.as_str(),
         Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => spec,
     };

@@ -78,7 +78,7 @@ pub(super) fn role(observed: &Observed, cluster: &ClusterView, writer: &mut Writ
     let there = |reason| Verdict::new(conditions::SPOT_ROLE_READY, true, reason, "");
     if exist[0] {
         match check.progress() {
-            ChildProgress::Ready(workspace) if is_true(workspace.outputs.get("role_exists")) => {
+            ChildProgress::Ready(workspace) if is_true(workspace.outputs().get("role_exists")) => {
                 return Some(there("RoleExists"));
             }
             ChildProgress::Ready(_) => {}

@@ -118,7 +118,7 @@ fn vpc(observed: &Observed) -> Result<BTreeMap<String, String>, Waiting> {
     match vpc.progress() {
         ChildProgress::Ready(workspace) => {
             let mut variables = BTreeMap::from([("vpc_id".to_owned(), id)]);
-            for (name, value) in outputs::as_variables(&workspace.outputs) {
+            for (name, value) in outputs::as_variables(workspace.outputs()) {
                 if name != "vpc_id" {
                     variables.insert(format!("vpc_{name}"), value);
                 }

@@ -206,7 +206,7 @@ fn owned(object: Option<&Object>, kind: Kind, name: &str) -> bool {
     let is =
         |group: &str, its_kind: &str, its_name: &str| (group, its_kind, its_name) == (kind.group(), kind.name(), name);
     let typed = |owners: &[(String, String, String)]| owners.iter().any(|(group, kind, name)| is(group, kind, name));
-    let of = |meta: &kube::api::ObjectMeta| -> Vec<(String, String, String)> {
+    let of = |meta: &kube::core::ObjectMeta| -> Vec<(String, String, String)> {
         let owners = meta.owner_references.iter().flatten();
         owners
             .map(|owner| (meta::group(&owner.api_version).to_owned(), owner.kind.clone(), owner.name.clone()))

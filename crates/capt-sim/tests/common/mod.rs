@@ -51,6 +51,26 @@ pub fn documents(file: &str) -> Vec<Value> {
     serde_saphyr::from_multiple::<Value>(&text).unwrap()
 }
 
+/// The examples' clusters, each in a namespace `team-<number>` of its own, with namespaced Workspaces and run until
+/// all are ready.
+pub fn teams(clusters: usize) -> Simulation {
+    let mut simulation = simulation(WorkspaceApi::Namespaced, &[]);
+    for number in 0..clusters {
+        for object in FILES.iter().flat_map(|file| documents(file)) {
+            // A namespaced Workspace has its Secret in its own namespace.
+            let text =
+                object.to_string().replace(r#""namespace":"default""#, &format!(r#""namespace":"team-{number}""#));
+            create(&mut simulation, serde_json::from_str(&text).unwrap());
+        }
+    }
+    assert!(simulation.run());
+    for number in 0..clusters {
+        let key = ObjectKey::new(Kind::CaptControlPlane, &format!("team-{number}"), "demo");
+        assert_eq!(simulation.api.get(&key).unwrap()["status"]["state"], "Ready");
+    }
+    simulation
+}
+
 /// Users create with the API server in between, so cluster and provider objects come together.
 pub fn create(simulation: &mut Simulation, object: Value) {
     let group = object["apiVersion"].as_str().unwrap().split_once('/').unwrap().0.to_owned();
