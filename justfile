@@ -44,9 +44,10 @@ bench-operator *clusters: stack
 faults part="1":
     CAPT_FAULTS={{ part }} CAPT_SWARM=2000 cargo test --workspace --test proof --test program -- --nocapture schedules swarm virtual_time
 
-# The explorer with one more held pass or lagging watch in each world (tens of millions, an hour and 8 GiB), two crashes at a time, a million lives
+# The explorer with one more held pass or lagging watch in each world (tens of millions, an hour and 8 GiB), ten thousand clusters in one world, two crashes at a time, a million lives
 verify:
     CAPT_EXPLORE_STATES=all CAPT_EXPLORE_MORE=1 cargo test --release -p capt-sim --test explore -- --nocapture --test-threads=1
+    CAPT_CLUSTERS=10000 cargo test --release -p capt-sim --test behaviour -- --nocapture scale::each_of_many
     CAPT_FAULTS=pairs CAPT_SWARM="${CAPT_SWARM:-1000000}" cargo test --release -p capt-sim --test proof -- --nocapture --test-threads=1
 
 # Check formatting, lints, documentation, dependencies, boundaries between crates and generated files
