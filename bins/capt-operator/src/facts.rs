@@ -12,6 +12,7 @@ use capt_reconcile::{
     world::World,
 };
 use capt_status::{Condition, Deadline, Progress, Recovery, State, Time, condition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// How good a word is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,11 +87,15 @@ const TELLING: [(&str, &str); 6] = [
 /// What the object at `key` of `objects` says; where it is not there, how it stands in `graph`.
 pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
     match objects.peek(key) {
-        Some(Object::CaptCluster(object)) => of_provider(object.status.clone().unwrap_or_default()),
-        Some(Object::ControlPlane(object)) => of_provider(object.status.clone().unwrap_or_default()),
+        Some(Object::CaptCluster(object)) => {
+            of_provider(is_deleting(&object.metadata), object.status.clone().unwrap_or_default())
+        }
+        Some(Object::ControlPlane(object)) => {
+            of_provider(is_deleting(&object.metadata), object.status.clone().unwrap_or_default())
+        }
         Some(Object::Apply(object)) => {
             let conditions = object.status.clone().unwrap_or_default().conditions;
-            let (word, mood) = if object.metadata.deletion_timestamp.is_some() {
+            let (word, mood) = if is_deleting(&object.metadata) {
                 ("Deleting", Mood::Busy)
             } else if condition::is_false(&conditions, "Synced") {
                 ("NotSynced", if condition::is_true(&conditions, "Reconciling") { Mood::Busy } else { Mood::Bad })
@@ -106,9 +111,7 @@ pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
             Some(phase @ "Failed") => Facts::plain(phase, Mood::Bad),
             Some(phase @ "Provisioned") => Facts::plain(phase, Mood::Good),
             Some(phase) => Facts::plain(phase, Mood::Busy),
-            // Nobody has looked at it yet.
-            None if cluster.meta.deleting => Facts::plain("Deleting", Mood::Busy),
-            None => Facts::plain("New", Mood::Busy),
+            None => unseen(cluster.meta.deleting),
         },
         Some(Object::Template(_) | Object::Secret(_)) => Facts::plain("Present", Mood::Good),
         Some(Object::Malformed(problem)) => Facts {
@@ -133,8 +136,17 @@ pub fn of(objects: &World, graph: &Graph, key: &ObjectKey) -> Facts {
     }
 }
 
-fn of_provider<S: Remembered>(mut status: S) -> Facts {
-    let (word, mood) = status.state().map_or(("New", Mood::Busy), |state| (state.as_str(), mood(state)));
+const fn is_deleting(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
+}
+
+/// An object at which nobody has looked yet.
+fn unseen(deleting: bool) -> Facts {
+    Facts::plain(if deleting { State::Deleting.as_str() } else { "New" }, Mood::Busy)
+}
+
+fn of_provider<S: Remembered>(deleting: bool, mut status: S) -> Facts {
+    let Some(state) = status.state() else { return unseen(deleting) };
     let conditions = status.conditions().to_vec();
     let Kept { deadlines, recovery, progress, health: _, dependencies: _ } = status.kept();
     Facts {
@@ -143,7 +155,7 @@ fn of_provider<S: Remembered>(mut status: S) -> Facts {
         deadlines: std::mem::take(deadlines),
         recovery: recovery.take(),
         conditions,
-        ..Facts::plain(word, mood)
+        ..Facts::plain(state.as_str(), mood(state))
     }
 }
 
@@ -204,4 +216,77 @@ fn of_workspace(workspace: &WorkspaceView) -> Facts {
 pub fn plain(text: &str) -> String {
     let letters = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     letters.collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use capt_api::foreign::WorkspaceApi;
+    use capt_reconcile::{object::Kind, pass::Settings, world::View};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The word and its mood for an object of `kind` with `fields` beside its name.
+    fn word(kind: Kind, fields: Option<&Value>) -> (String, Mood) {
+        let key = ObjectKey::new(kind, "ns", "x");
+        let mut world = World::default();
+        for kind in Kind::ALL {
+            world.set_coverage(kind, capt_reconcile::world::Coverage::Live);
+        }
+        if let Some(fields) = fields {
+            let mut object = json!({
+                "apiVersion": kind.api_version(), "kind": kind.name(),
+                "metadata": {"namespace": "ns", "name": "x", "uid": "u"},
+                "spec": match kind {
+                    Kind::Apply => json!({"templateRef": {"name": "t"}}),
+                    Kind::CaptControlPlane => json!({"version": "1.31", "workspaceTemplateRef": {"name": "t"}}),
+                    _ => json!({"region": "r"}),
+                },
+            });
+            json_patch::merge(&mut object, fields);
+            world.watched(key.clone(), 1, Object::parse(kind, &object));
+        }
+        let graph = Graph::observe(&View::new(&world), [key.clone()], Settings::default());
+        let Facts { word, mood, .. } = of(&world, &graph, &key);
+        (word, mood)
+    }
+
+    #[test]
+    fn an_object_is_told_in_one_word() {
+        let going = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"]}});
+        let state = |state: &str| json!({"status": {"state": state}});
+        let told = |type_: &str, status: &str| {
+            let time = "2026-01-01T00:00:00Z";
+            json!({"status": {"conditions": [
+                {"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": time},
+            ]}})
+        };
+        let workspace = Kind::Workspace(WorkspaceApi::Namespaced);
+        for (kind, fields, expected, mood) in [
+            (Kind::CaptCluster, json!({}), "New", Mood::Busy),
+            (Kind::CaptCluster, going.clone(), "Deleting", Mood::Busy),
+            (Kind::CaptCluster, state("Ready"), "Ready", Mood::Good),
+            (Kind::CaptControlPlane, json!({}), "New", Mood::Busy),
+            (Kind::CaptControlPlane, going.clone(), "Deleting", Mood::Busy),
+            (Kind::CaptControlPlane, state("Degraded"), "Degraded", Mood::Bad),
+            (Kind::CaptControlPlane, state("Failed"), "Failed", Mood::Bad),
+            (Kind::CaptControlPlane, state("Recovering"), "Recovering", Mood::Busy),
+            (Kind::CaptControlPlane, json!({"spec": {"version": 1}}), "Malformed", Mood::Bad),
+            (Kind::Cluster, json!({}), "New", Mood::Busy),
+            (Kind::Cluster, going.clone(), "Deleting", Mood::Busy),
+            (Kind::Cluster, json!({"status": {"phase": "Provisioned"}}), "Provisioned", Mood::Good),
+            (Kind::Cluster, json!({"status": {"phase": "Failed"}}), "Failed", Mood::Bad),
+            (Kind::Cluster, json!({"status": {"phase": "Provisioning"}}), "Provisioning", Mood::Busy),
+            (Kind::Apply, json!({}), "NotReady", Mood::Busy),
+            (Kind::Apply, going.clone(), "Deleting", Mood::Busy),
+            (Kind::Apply, told("Ready", "True"), "Ready", Mood::Good),
+            (Kind::Apply, told("Synced", "False"), "NotSynced", Mood::Bad),
+            (workspace, json!({}), "InProgress", Mood::Busy),
+            (workspace, going, "Deleting", Mood::Busy),
+            (Kind::Secret, json!({}), "Present", Mood::Good),
+        ] {
+            assert_eq!(word(kind, Some(&fields)), (expected.to_owned(), mood), "{kind:?} {fields}");
+        }
+        assert_eq!(word(Kind::Secret, None), ("Missing".to_owned(), Mood::Bad));
+    }
 }
