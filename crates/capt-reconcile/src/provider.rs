@@ -12,7 +12,7 @@ use capt_status::{
 };
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     dependencies, hash,
@@ -109,7 +109,8 @@ pub fn spec_hash<K: Resource>(object: &K, spec: &impl Serialize, written_by_us: 
         }
     }
     // The user's word to try again counts as a change.
-    hash::hex(&json!([spec, object.annotations().get(capt_api::names::RETRY_ANNOTATION)]), 16)
+    let retry = object.annotations().get(capt_api::names::RETRY_ANNOTATION);
+    hash::hex(&Value::Array(vec![spec, retry.map_or(Value::Null, |word| Value::from(word.as_str()))]), 16)
 }
 
 /// A deletion that still waits for something.

@@ -35,7 +35,9 @@ pub struct Change {
 pub struct Api {
     objects: BTreeMap<ObjectKey, Arc<Value>>,
     /// Who refers to an owner, by its uid.
-    owned: BTreeMap<String, BTreeSet<ObjectKey>>,
+    owned: Index,
+    /// Who carries a label, by `name=value`.
+    labelled: Index,
     /// Made when their owners were gone already.
     orphans: Vec<ObjectKey>,
     version: u64,
@@ -140,11 +142,8 @@ impl Api {
                 None => not_found(target),
             },
             Request::List { kind, selector } => {
-                let (label, value) = selector.split_once('=').unwrap_or((selector, ""));
-                let items = self.objects.iter().filter(|(key, object)| {
-                    key.kind == *kind && object["metadata"]["labels"].get(label) == Some(&json!(value))
-                });
-                Response::Items(items.map(|(_, object)| Value::clone(object)).collect())
+                let keys = self.labelled.get(selector).filter(|key| key.kind == *kind);
+                Response::Items(keys.filter_map(|key| self.get(key)).cloned().collect())
             }
         }
     }
@@ -288,23 +287,16 @@ impl Api {
             Some(object) => self.objects.insert(key.clone(), Arc::clone(object)),
             None => self.objects.remove(key),
         };
-        let of = |object: Option<&Arc<Value>>| -> Vec<String> {
-            object.map(|object| owners(object).map(str::to_owned).collect()).unwrap_or_default()
-        };
-        let (before, after) = (of(before.as_ref()), of(object));
-        if before == after {
-            return;
-        }
-        for uid in before {
-            if let Some(keys) = self.owned.get_mut(&uid) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.owned.remove(&uid);
-                }
+        let (before, after) = (before.as_deref(), object.map(AsRef::as_ref));
+        let metadata = |field: &str| [before, after].map(|object| object.map(|object| &object["metadata"][field]));
+        for (index, field, said) in
+            [(&mut self.owned, "ownerReferences", owners as Said), (&mut self.labelled, "labels", labels as Said)]
+        {
+            let [before, after] = metadata(field);
+            // Most changes say nothing new of others.
+            if before != after {
+                index.replace(key, before.map(said), after.map(said));
             }
-        }
-        for uid in after {
-            self.owned.entry(uid).or_default().insert(key.clone());
         }
     }
 
@@ -314,9 +306,10 @@ impl Api {
         let (resource_version, at) = (self.version, self.now);
         self.changes.push(Change { key: key.clone(), resource_version, at, object: None });
         let owner = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let children: Vec<ObjectKey> = self.owned.get(owner).into_iter().flatten().cloned().collect();
+        let children: Vec<ObjectKey> = self.owned.get(owner).cloned().collect();
         // Those that somebody else owns too stay.
-        let only = |child: &ObjectKey| self.get(child).is_some_and(|child| owners(child).all(|uid| uid == owner));
+        let is_only = |child: &Value| owners(&child["metadata"]["ownerReferences"]).iter().all(|uid| uid == owner);
+        let only = |child: &ObjectKey| self.get(child).is_some_and(is_only);
         let children: Vec<ObjectKey> = children.into_iter().filter(only).collect();
         for child in children {
             self.delete(&child, None);
@@ -325,10 +318,45 @@ impl Api {
     }
 }
 
-/// uids of the owners of `object`.
-fn owners(object: &Value) -> impl Iterator<Item = &str> {
-    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    references.map(|reference| reference["uid"].as_str().unwrap_or_default())
+/// Which objects say something, by what they say.
+#[derive(Debug, Default)]
+struct Index(BTreeMap<String, BTreeSet<ObjectKey>>);
+
+impl Index {
+    /// The objects that say `what`, in order.
+    fn get(&self, what: &str) -> impl Iterator<Item = &ObjectKey> {
+        self.0.get(what).into_iter().flatten()
+    }
+
+    /// The object at `key` said `before` and says `after`.
+    fn replace(&mut self, key: &ObjectKey, before: Option<Vec<String>>, after: Option<Vec<String>>) {
+        for what in before.unwrap_or_default() {
+            if let Some(keys) = self.0.get_mut(&what) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.0.remove(&what);
+                }
+            }
+        }
+        for what in after.unwrap_or_default() {
+            self.0.entry(what).or_default().insert(key.clone());
+        }
+    }
+}
+
+/// What a field of the metadata says, for an index.
+type Said = fn(&Value) -> Vec<String>;
+
+/// `labels`, as selectors name them.
+fn labels(labels: &Value) -> Vec<String> {
+    let labels = labels.as_object().into_iter().flatten();
+    labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect()
+}
+
+/// uids in `ownerReferences`.
+fn owners(references: &Value) -> Vec<String> {
+    let uid = |reference: &Value| reference["uid"].as_str().unwrap_or_default().to_owned();
+    references.as_array().into_iter().flatten().map(uid).collect()
 }
 
 fn has_status(kind: Kind) -> bool {

@@ -8,4 +8,5 @@ mod crds_round_trip;
 mod docs_links;
 mod install_argocd;
 mod install_files;
+mod sources;
 mod states_doc;

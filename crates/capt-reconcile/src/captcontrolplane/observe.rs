@@ -87,13 +87,14 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
         Some(name) => secret_names(name).map(|name| view.secret(&namespace, &name)),
         None => [Seen::Absent { live: false }, Seen::Absent { live: false }],
     };
+    let probe = view.probe(&key).cloned();
     Observed {
         features: settings.features,
         timeouts: settings.timeouts,
         dependencies: settings.features.dependencies.then(|| Graph::observe(view, [key], settings)),
         paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
         infrastructure: infrastructure(view, &cluster, &namespace, settings),
-        probe: view.probe(&meta::key_of(Kind::CaptControlPlane, control_plane.as_ref())).cloned(),
+        probe,
         eks: child(&apply_name(&control_plane)),
         kubeconfig: child(&kubeconfig_apply(&control_plane.name_any())),
         spot: Spot::observe(view, &control_plane.name_any(), child),

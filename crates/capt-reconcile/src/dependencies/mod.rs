@@ -8,10 +8,7 @@
 
 mod walk;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fmt::Write,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use capt_status::{
     Dependencies, DependencyNode, State,
@@ -267,11 +264,15 @@ impl After<'_> {
     }
 }
 
-/// The name of the object at `key` on the wire, in place of what `name` held.
+/// The name of the object at `key` on the wire, in place of what `name` held; as it is displayed.
 fn write_name(name: &mut String, key: &ObjectKey) {
+    let ObjectKey { kind, namespace, name: own } = key;
     name.clear();
-    // A String takes all that is written.
-    let _ = write!(name, "{key}");
+    name.push_str(kind.name());
+    for part in namespace.iter().chain([own]) {
+        name.push('/');
+        name.push_str(part);
+    }
 }
 
 fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {

@@ -52,14 +52,15 @@ struct Walk<'v, 'w> {
 
 impl Walk<'_, '_> {
     fn visit(&mut self, key: ObjectKey) {
-        let namespace = key.namespace.clone().unwrap_or_default();
-        let origin = self.origins.get(&key).cloned();
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        // Each is visited once.
+        let mut origin = self.origins.remove(&key);
         let standing = match key.kind {
-            Kind::Cluster => standing(&self.view.cluster(&namespace, &key.name), Standing::Missing, |cluster| {
+            Kind::Cluster => standing(&self.view.cluster(namespace, &key.name), Standing::Missing, |cluster| {
                 if cluster.meta.deleting { Standing::Deleting } else { Standing::Present }
             }),
             Kind::CaptCluster => {
-                let seen = self.view.captcluster(&namespace, &key.name);
+                let seen = self.view.captcluster(namespace, &key.name);
                 if let Some(object) = seen.present() {
                     self.captcluster(&key, object);
                 }
@@ -68,7 +69,7 @@ impl Walk<'_, '_> {
                 })
             }
             Kind::CaptControlPlane => {
-                let seen = self.view.control_plane(&namespace, &key.name);
+                let seen = self.view.control_plane(namespace, &key.name);
                 if let Some(object) = seen.present() {
                     self.control_plane(&key, object);
                 }
@@ -76,16 +77,16 @@ impl Walk<'_, '_> {
                     provider(object.as_ref(), object.status.as_ref().is_some_and(|status| status.ready))
                 })
             }
-            Kind::Apply => self.apply(&key, &namespace, origin.as_ref()),
+            Kind::Apply => self.apply(&key, namespace, origin.as_mut()),
             Kind::Template => {
-                standing(&self.view.template(&namespace, &key.name), Standing::Missing, |_| Standing::Present)
+                standing(&self.view.template(namespace, &key.name), Standing::Missing, |_| Standing::Present)
             }
             Kind::Workspace(_) => {
                 let seen = self.view.workspace(key.clone());
                 standing(&seen, absent(origin.as_ref()), |workspace| of_workspace(workspace, origin.as_ref()))
             }
             Kind::Secret => {
-                let seen = self.view.secret(&namespace, &key.name);
+                let seen = self.view.secret(namespace, &key.name);
                 standing(&seen, absent(origin.as_ref()), |_| Standing::Present)
             }
         };
@@ -157,24 +158,27 @@ impl Walk<'_, '_> {
         self.know(key, Origin { maker: Some(maker), ready, ..origin });
     }
 
-    fn apply(&mut self, key: &ObjectKey, namespace: &str, origin: Option<&Origin>) -> Standing {
+    fn apply(&mut self, key: &ObjectKey, namespace: &str, mut origin: Option<&mut Origin>) -> Standing {
         let seen = self.view.apply(namespace, &key.name);
         let Some(apply) = seen.present() else {
-            if let Some(Origin { maker, ready, late, template, after }) = origin.cloned() {
-                for target in template.into_iter().chain(after) {
+            if let Some(Origin { maker, ready, late, template, after }) = origin.as_deref_mut() {
+                for target in template.take().into_iter().chain(after.take()) {
                     self.edge(key, target);
                 }
+                let (maker, ready, late) = (maker.clone(), *ready, *late);
                 let name = ownership::workspace_name(&key.name);
                 let workspace = ObjectKey::new(Kind::Workspace(self.settings.workspace_api), namespace, name);
                 self.know(workspace.clone(), Origin { maker, ready, late, ..Origin::default() });
                 self.edge(key, workspace);
             }
-            return standing(&seen, absent(origin), |_| Standing::Unknown);
+            return standing(&seen, absent(origin.as_deref()), |_| Standing::Unknown);
         };
         // An apply of nobody else remembers by itself.
         let remembers = apply.status.as_ref().and_then(|status| status.was_ready) == Some(true);
-        let Origin { maker, ready, late, template: _, after } =
-            origin.cloned().unwrap_or(Origin { ready: remembers, ..Origin::default() });
+        let (maker, ready, late, after) = match origin {
+            Some(Origin { maker, ready, late, template: _, after }) => (maker.clone(), *ready, *late, after.take()),
+            None => (None, remembers, false, None),
+        };
         self.edge(key, template_key(&apply.spec.template_ref, namespace));
         let workspace = ownership::claim(self.view, apply, self.settings.workspace_api).key;
         self.know(workspace.clone(), Origin { maker, ready, late, ..Origin::default() });
@@ -249,7 +253,10 @@ impl Walk<'_, '_> {
 
     fn edge(&mut self, from: &ObjectKey, to: ObjectKey) {
         self.queue.push_back(to.clone());
-        self.graph.edges.entry(from.clone()).or_default().insert(to);
+        match self.graph.edges.get_mut(from) {
+            Some(targets) => targets.insert(to),
+            None => self.graph.edges.entry(from.clone()).or_default().insert(to),
+        };
     }
 }
 
