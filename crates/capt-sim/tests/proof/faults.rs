@@ -177,8 +177,8 @@ pub struct Injector {
     changes: usize,
     away_until: Option<Time>,
     deaf: Option<(Kind, Time)>,
-    /// Newest version that was delivered.
-    newest: u64,
+    /// Up to which version the process that runs has listed everything.
+    listed: u64,
 }
 
 impl Injector {
@@ -313,6 +313,12 @@ impl Hooks for Injecting {
 
     fn answered(&mut self, _: &Request, _: Option<&serde_json::Value>, _: &Response, _: Time) {}
 
+    /// No watch of before is left.
+    fn restarts(&mut self, listed: u64) {
+        self.injector.listed = listed;
+        self.injector.deaf = None;
+    }
+
     fn delivers(&mut self, change: &Change, now: Time) -> Delivery {
         let injector = &mut self.injector;
         injector.changes += 1;
@@ -327,10 +333,7 @@ impl Hooks for Injecting {
             Fault::Deaf(seconds) => Some((change.key.kind, now.plus(Span::from_seconds(seconds)))),
             _ => None,
         });
-        // A process that starts anew lists everything: no watch of before is left.
-        let is_listed = change.resource_version <= injector.newest;
-        injector.newest = injector.newest.max(change.resource_version);
-        injector.deaf = begins.or(injector.deaf).filter(|_| !is_listed);
+        injector.deaf = begins.or(injector.deaf).filter(|_| change.resource_version > injector.listed);
         if let Some((_, until)) = injector.deaf.filter(|(kind, until)| *kind == change.key.kind && now < *until) {
             return Delivery::Late(until.since(now));
         }
