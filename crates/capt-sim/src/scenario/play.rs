@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use capt_reconcile::{
-    executor::{Request, Response},
+    executor::{Effect, Request, Response},
     object::ObjectKey,
     pass::Settings,
     plan::{Event as Told, Plan},
@@ -210,7 +210,11 @@ impl<H: Hooks> Hooks for Watching<H> {
             return;
         }
         let mut watch = self.watch.borrow_mut();
-        if let Response::Object(after) = response {
+        if let Response::Object(answer) = response {
+            let after = match request.effect(answer) {
+                Effect::Gone => &Value::Null,
+                Effect::Stored | Effect::Nothing => answer,
+            };
             watch.violations.extend(laws::of_write(request, before.unwrap_or(&Value::Null), after));
         }
         watch.writes.push(super::timeline::Write::new(request, response, now));

@@ -5,7 +5,8 @@
 //! * liveness: something never heals; CAPT says so in a condition and goes quiet;
 //! * history: everything is put back in the end, and it ends as if nothing had ever happened (P21).
 //!
-//! `CAPT_SWARM=2000` plays so many, `CAPT_SEED=17` one of them and prints what happens.
+//! `CAPT_SWARM=2000` plays so many, `CAPT_SWARM=2000..3000` those of these numbers, `CAPT_SEED=17` one of them and
+//! prints what happens.
 
 mod maker;
 
@@ -13,7 +14,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Instant,
 };
@@ -303,17 +304,21 @@ fn whatever_happens_the_laws_hold_and_it_comes_to_rest() {
         assert!(wrong.is_empty(), "{}:\n{}", life.scenario.name, wrong.join("\n"));
         return;
     }
-    let lives: u64 = std::env::var("CAPT_SWARM").map_or(LIVES, |lives| lives.parse().unwrap());
+    let seeds = std::env::var("CAPT_SWARM").map_or(0..LIVES, |asked| {
+        let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
+        from.parse().unwrap()..to.parse().unwrap()
+    });
+    let lives = seeds.end - seeds.start;
     let begin = Instant::now();
-    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, wrong) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 // Compiled rules are not shared between threads.
                 let grammar = Grammar::new();
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed) as u64;
-                    if seed >= lives {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if !seeds.contains(&seed) {
                         return;
                     }
                     let (life, _, found) = play_one(&grammar, &bases, seed, &tally);
