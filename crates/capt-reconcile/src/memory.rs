@@ -270,8 +270,7 @@ pub fn events<S: Remembered>(stored: &S, next: &Next, cause: &Cause, ready: impl
         return machine::events(&before, next, was_stalled, cause);
     }
     // Of an object that stays Ready there is nothing to say.
-    let is_told = before.state != Some(State::Ready) || next.act;
-    let told = if is_told { ready() } else { String::new() };
+    let told = if before.state == Some(State::Ready) { String::new() } else { ready() };
     machine::events(&before, next, was_stalled, &Cause::new(cause.reason.clone(), told))
 }
 
@@ -375,52 +374,4 @@ fn budget(strategy: Option<&RecoveryStrategy>) -> Budget {
 }
 
 #[cfg(test)]
-mod tests {
-    use capt_status::deadline::Running;
-    use capt_status::failure::Class;
-    use capt_status::machine::{Checks, Configuration, Infrastructure, Inputs, Lifecycle, Owner, Role, Workspace};
-
-    use super::*;
-
-    fn facts() -> Facts {
-        Facts {
-            role: Role::ControlPlane,
-            lifecycle: Lifecycle::Active,
-            owner: Owner::Known,
-            inputs: Inputs::Valid,
-            infrastructure: Infrastructure::Ready,
-            workspace: Workspace::Failing(Class::Transient),
-            busy: false,
-            configuration: Configuration::Incomplete,
-            checks: Checks::Passing,
-            same_failure: true,
-            user_changed: false,
-        }
-    }
-
-    #[test]
-    fn what_is_recorded_is_what_is_read_back() {
-        let now = Time::from_unix(1000);
-        let mut memory = Memory { state: Some(State::Recovering), ..Memory::default() };
-        memory.timers.set(Timer::Secret, Some(Running { started_at: now, suspended_for: Span::from_seconds(3) }));
-        memory.attempts = Attempts { made: 2, last: Some(now), next: Some(now.plus(BATCH)), spent: false };
-        let next =
-            Next { memory, state: State::Recovering, because: Because::Facts, stalled: false, act: true, at: None };
-        let mut status: Draft<'_, CAPTControlPlaneStatus> = Draft::Owned(CAPTControlPlaneStatus::default());
-        record(&mut status, &next, &facts(), &Cause::new("R", "m"));
-        assert_eq!(read(&*status), memory);
-        assert_eq!(status.deadlines[0].name, "secretTimeout");
-    }
-
-    #[test]
-    fn the_spec_goes_before_go_and_go_before_the_flags_and_these_before_the_defaults() {
-        let spec = SpecTimeouts { control_plane_timeout: Some(7), ..SpecTimeouts::default() };
-        let go = [(Timer::ControlPlane, Some(60)), (Timer::VpcReady, Some(45))];
-        let flags = [Timer::ControlPlane, Timer::VpcReady, Timer::Secret];
-        let flags = flags.into_iter().fold(Timeouts::default(), |all, timer| all.with(timer, Span::from_minutes(90)));
-        let limits = limits(flags, Some(&spec), &go, None);
-        let minutes = |timer| limits.timeouts.of(timer).as_seconds() / 60;
-        let timers = [Timer::ControlPlane, Timer::VpcReady, Timer::Secret, Timer::WorkspaceReady];
-        assert_eq!(timers.map(minutes), [7, 45, 90, 30]);
-    }
-}
+mod tests;
