@@ -219,3 +219,30 @@ pub fn owner_cluster_name<K: Resource>(object: &K) -> Option<&str> {
         })
         .map(|reference| reference.name.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_write_to_an_object_is_about_what_the_one_before_left() {
+        let key = |name: &str| ObjectKey::new(Kind::Apply, "ns", name);
+        let meta =
+            ObjectMeta { uid: Some("u".to_owned()), resource_version: Some("7".to_owned()), ..ObjectMeta::default() };
+        let mut writer = Writer::new(key("own"), &meta);
+        let patch = || Op::MergePatch { body: json!({}) };
+        writer.own(patch(), "first");
+        writer.other(key("child"), patch(), Precondition::Uid("c".to_owned()), "");
+        assert_eq!(writer.last_write_to(&key("child")), Some(1));
+        writer.own(patch(), "second");
+        writer.other(key("child"), patch(), Precondition::AfterAction(1), "");
+        assert_eq!(writer.last_write_to(&key("child")), Some(3), "not the first one, whose result is old");
+        assert_eq!(writer.last_write_to(&key("other")), None);
+        writer.own(patch(), "third");
+        let plan = writer.finish();
+        let own = plan.actions.iter().filter(|action| action.target == plan.object);
+        let preconditions: Vec<Precondition> = own.map(|action| action.precondition.clone()).collect();
+        let first = Precondition::Observed { uid: "u".to_owned(), resource_version: "7".to_owned() };
+        assert_eq!(preconditions, [first, Precondition::AfterAction(0), Precondition::AfterAction(2)]);
+    }
+}

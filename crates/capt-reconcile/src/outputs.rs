@@ -274,6 +274,23 @@ mod tests {
         json!({ "conditions": list })
     }
 
+    /// The provider leaves some trace before it says anything.
+    #[test]
+    fn the_provider_has_begun_once_it_has_left_a_trace() {
+        let begun = |metadata: Value, status: Value| {
+            let value = json!({"metadata": metadata, "spec": {}, "status": status});
+            has_begun(&WorkspaceView::parse(WorkspaceApi::Cluster, &value))
+        };
+        let annotated = |name: &str| json!({"annotations": {name: "2026-01-01T00:00:00Z"}});
+        assert!(!begun(json!({}), json!({})));
+        assert!(!begun(annotated("crossplane.io/external-name"), json!({})), "that is ours");
+        assert!(begun(json!({"finalizers": ["finalizer.managedresource.crossplane.io"]}), json!({})));
+        assert!(begun(annotated(EXTERNAL_CREATE_PENDING_ANNOTATION), json!({})));
+        let told = |type_: &str| json!({"conditions": [{"type": type_, "status": "False", "reason": "R"}]});
+        assert!(begun(json!({}), told("Synced")));
+        assert!(begun(json!({}), told("Ready")));
+    }
+
     #[test]
     fn progress_follows_synced_first_and_then_ready() {
         let success =

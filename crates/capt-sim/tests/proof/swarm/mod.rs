@@ -167,9 +167,10 @@ fn wrong(life: &Life, played: &mut Played, reference: &oracle::End, compared: &m
                 played.simulation.api.get(key).is_some_and(|object| object["status"].to_string().contains(text))
             })
         };
-        // What EKS cannot take back stays, and says so; an endpoint that core has copied stays as well.
-        if !["UnsupportedChange", "EndpointChanged", "CreationResultUnknown"].into_iter().any(shows) && !writes_endpoint
-        {
+        // What EKS cannot take back stays, and says so; so does the endpoint in use, beside another one that Terraform
+        // puts out since; and one that core has copied.
+        let told = ["UnsupportedChange", "EndpointChanged", "EndpointOverridden", "CreationResultUnknown"];
+        if !told.into_iter().any(shows) && !writes_endpoint {
             *compared = true;
             wrong.extend(otherwise(reference, &end));
         }
