@@ -292,6 +292,34 @@ mod tests {
     }
 
     #[test]
+    fn an_apply_may_be_running_from_its_begin_to_its_end_and_before_the_provider_has_looked() {
+        let busy = |annotations: &[(&str, u32)], generation: i64, seen: Option<i64>| {
+            let times = annotations
+                .iter()
+                .map(|(name, minute)| ((*name).to_owned(), json!(format!("2026-01-01T00:{minute:02}:00Z"))));
+            let annotations: Map<String, Value> = times.collect();
+            let synced = json!({"type": "Synced", "status": "True", "reason": "R", "observedGeneration": seen});
+            let value = json!({
+                "metadata": {"generation": generation, "annotations": annotations},
+                "status": {"conditions": [synced]},
+            });
+            is_busy(&WorkspaceView::parse(WorkspaceApi::Cluster, &value))
+        };
+        let (pending, succeeded, failed) = (
+            EXTERNAL_CREATE_PENDING_ANNOTATION,
+            EXTERNAL_CREATE_SUCCEEDED_ANNOTATION,
+            EXTERNAL_CREATE_FAILED_ANNOTATION,
+        );
+        assert!(!busy(&[], 1, Some(1)));
+        assert!(busy(&[(pending, 1)], 1, Some(1)));
+        assert!(!busy(&[(pending, 1), (succeeded, 2)], 1, Some(1)));
+        assert!(!busy(&[(pending, 1), (failed, 2)], 1, Some(1)));
+        assert!(busy(&[(pending, 3), (succeeded, 1), (failed, 2)], 1, Some(1)), "once more");
+        assert!(busy(&[(pending, 1), (succeeded, 2)], 2, Some(1)), "another spec, and the provider has not looked");
+        assert!(!busy(&[(pending, 1), (succeeded, 2)], 2, None), "it names no generation");
+    }
+
+    #[test]
     fn progress_follows_synced_first_and_then_ready() {
         let success =
             json!({"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "observedGeneration": 2});
