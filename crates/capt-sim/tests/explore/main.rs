@@ -45,7 +45,7 @@ fn more() -> u8 {
 
 /// Explores `config`; complete, it has reached exactly `goals`, and everything of `sometimes`.
 fn explore(name: &str, config: Config, goals: &[&str], sometimes: &[&str]) {
-    let more = more();
+    let more = if config.grows { more() } else { 0 };
     let (holds, lags) = (config.holds, config.lags);
     let config = Config {
         holds: if holds > 0 { holds + more } else { 0 },
@@ -128,7 +128,8 @@ fn upgrade_that_fails_and_heals() {
 #[test]
 fn pause_and_deletion() {
     let deeds = vec![deeds::pause(), deeds::unpause(), deeds::delete_cluster()];
-    explore("pause", Config::of(deeds), &["G-deleted", "G-paused", "G-ready", "G-waiting"], &[]);
+    let config = Config { grows: false, ..Config::of(deeds) };
+    explore("pause", config, &["G-deleted", "G-paused", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]
@@ -158,7 +159,8 @@ fn outputs_that_are_lost_and_change_their_type() {
 #[test]
 fn writers_beside_a_deletion() {
     let deeds = vec![deeds::delete_cluster(), deeds::upgrade(), deeds::retag(), deeds::audit()];
-    explore("writers", Config::of(deeds), &["G-deleted", "G-ready", "G-waiting"], &[]);
+    let config = Config { grows: false, ..Config::of(deeds) };
+    explore("writers", config, &["G-deleted", "G-ready", "G-waiting"], &[]);
 }
 
 #[test]

@@ -105,6 +105,8 @@ pub struct Config {
     pub holds: u8,
     pub lags: u8,
     pub ticks: u8,
+    /// Whether it can be explored with more that goes wrong, in ten gigabytes.
+    pub grows: bool,
 }
 
 /// A cluster with all its templates.
@@ -122,6 +124,7 @@ impl Config {
             holds: 0,
             lags: 0,
             ticks: 0,
+            grows: true,
         }
     }
 }
