@@ -273,6 +273,10 @@ fn the_impact_of_an_object_is_everything_that_needs_it() {
     let told: Vec<String> = found.impact(&workspace).iter().map(|(length, key)| format!("{length} {key}")).collect();
     assert_eq!(told, [format!("1 {VPC}"), format!("2 {INFRASTRUCTURE}"), format!("2 {EKS}"), format!("3 {PLANE}")]);
     assert_eq!(found.impact(&key(PLANE)), []);
+    // In a circle too an object has no impact on itself.
+    let circle = world([apply("a", &["b"]), apply("b", &["a"])]);
+    let (a, b) = (key("WorkspaceTemplateApply/ns/a"), key("WorkspaceTemplateApply/ns/b"));
+    assert_eq!(graph(&circle, "WorkspaceTemplateApply/ns/a").impact(&a), [(1, &b)]);
 }
 
 #[test]
