@@ -258,3 +258,6 @@ fn parsed<T: serde::de::DeserializeOwned>(list: Option<&Value>) -> Result<Vec<T>
         Some(list) => serde_json::from_value(list.clone())?,
     })
 }
+
+#[cfg(test)]
+mod tests;
