@@ -63,3 +63,44 @@ fn an_endpoint_is_copied_from_an_initialized_control_plane_into_a_cluster_that_s
     let own = json!({"spec": {"controlPlaneEndpoint": {"host": "own.example.com", "port": 443}}});
     assert_eq!(copied(&own, &ready), None, "it has one");
 }
+
+#[test]
+fn a_gate_of_the_user_counts_with_its_polarity() {
+    let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+    let condition = |type_: &str, status: &str| json!({"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": now});
+    let object = |group: &str, kind: &str, spec: Value, type_: &str| {
+        json!({
+            "apiVersion": format!("{group}.cluster.x-k8s.io/v1beta1"), "kind": kind,
+            "metadata": {"namespace": "ns", "name": "c"}, "spec": spec,
+            "status": {"ready": true, "initialized": true, "conditions": [condition(type_, "True")]},
+        })
+    };
+    let infrastructure = object("infrastructure", "CAPTCluster", json!({"region": "r"}), "Ready");
+    let infrastructure: CAPTCluster = serde_json::from_value(infrastructure).unwrap();
+    let spec = json!({"version": "1.31", "workspaceTemplateRef": {"name": "t"}});
+    let control_plane = object("controlplane", "CAPTControlPlane", spec, "Available");
+    let control_plane: CAPTControlPlane = serde_json::from_value(control_plane).unwrap();
+    for (polarity, gate, expected) in [
+        ("Positive", "True", "True"),
+        ("Positive", "False", "False"),
+        ("Negative", "True", "False"),
+        ("Negative", "False", "True"),
+    ] {
+        let gates = json!([{"conditionType": "example.com/Gate", "polarity": polarity}]);
+        let reference = |group: &str, kind: &str| json!({"apiGroup": group, "kind": kind, "name": "c"});
+        let cluster = cluster(&json!({"spec": {
+            "availabilityGates": gates,
+            "infrastructureRef": reference("infrastructure.cluster.x-k8s.io", "CAPTCluster"),
+            "controlPlaneRef": reference("controlplane.cluster.x-k8s.io", "CAPTControlPlane"),
+        }}));
+        let input = Input {
+            cluster: &cluster,
+            infrastructure: Provider::There(&infrastructure),
+            control_plane: Provider::There(&control_plane),
+        };
+        let stored = json!({"conditions": [condition("example.com/Gate", gate)]});
+        let status = input.status(&stored, now).unwrap();
+        let available = status["conditions"].as_array().unwrap().iter().find(|found| found["type"] == "Available");
+        assert_eq!(available.unwrap()["status"], expected, "{polarity} {gate}");
+    }
+}
