@@ -37,6 +37,23 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The files of Rust code in `directory` and below it, in order; what was built from them is left out.
+pub fn sources(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                found.extend(sources(&path)?);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Material for tests that some checkouts have beside the project's directory; `None` if it is absent.
 pub fn beside(path: &str) -> Option<PathBuf> {
     Some(root().join("../shared").join(path)).filter(|path| path.exists())

@@ -120,10 +120,7 @@ impl Documents {
 
     /// The objects as a world in which everything is known: what is not in the input does not exist.
     pub fn into_world(self) -> World {
-        let mut world = World::default();
-        for kind in Kind::ALL {
-            world.set_coverage(kind, Coverage::Live);
-        }
+        let mut world = World::with_coverage(Coverage::Live);
         for (key, (value, _)) in self.objects {
             let version = value["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
             let object = Object::parse(key.kind, &value);

@@ -221,7 +221,11 @@ pub fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use capt_api::foreign::WorkspaceApi;
-    use capt_reconcile::{object::Kind, pass::Settings, world::View};
+    use capt_reconcile::{
+        object::Kind,
+        pass::Settings,
+        world::{Coverage, View},
+    };
     use serde_json::{Value, json};
 
     use super::*;
@@ -229,10 +233,7 @@ mod tests {
     /// The word and its mood for an object of `kind` with `fields` beside its name.
     fn word(kind: Kind, fields: Option<&Value>) -> (String, Mood) {
         let key = ObjectKey::new(kind, "ns", "x");
-        let mut world = World::default();
-        for kind in Kind::ALL {
-            world.set_coverage(kind, capt_reconcile::world::Coverage::Live);
-        }
+        let mut world = World::with_coverage(Coverage::Live);
         if let Some(fields) = fields {
             let mut object = json!({
                 "apiVersion": kind.api_version(), "kind": kind.name(),

@@ -126,12 +126,9 @@ enum Listed {
 
 impl Reader {
     async fn world(&self, settings: Settings, roots: Roots<'_>) -> Result<(World, Vec<String>), Error> {
-        let mut world = World::default();
+        // What is not served has no objects.
+        let mut world = World::with_coverage(Coverage::Live);
         let mut notes = Vec::new();
-        for kind in Kind::ALL {
-            // What is not served has no objects.
-            world.set_coverage(kind, Coverage::Live);
-        }
         for (kind, version) in self.served.kinds().filter(|(kind, _)| *kind != Kind::Secret) {
             // Templates of other namespaces are referred to, and a Workspace may be claimed from any.
             let everywhere = match kind {

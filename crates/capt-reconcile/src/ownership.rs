@@ -252,10 +252,7 @@ mod tests {
     }
 
     fn claim_of(own: Value, others: &[Value], found: Value) -> Claim {
-        let mut world = World::default();
-        for kind in Kind::ALL {
-            world.set_coverage(kind, Coverage::Live);
-        }
+        let mut world = World::with_coverage(Coverage::Live);
         let mut add = |kind, value: Value| {
             let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
             world.watched(ObjectKey::new(kind, &text("namespace"), &text("name")), 1, Object::parse(kind, &value));
@@ -276,10 +273,7 @@ mod tests {
     #[test]
     fn an_orphan_is_a_workspace_that_stays_and_whose_apply_is_gone() {
         let count = |label: &str, deleting: bool| {
-            let mut world = World::default();
-            for kind in Kind::ALL {
-                world.set_coverage(kind, Coverage::Live);
-            }
+            let mut world = World::with_coverage(Coverage::Live);
             let mut found = workspace("x", Some(label), Some(("a", label)));
             if deleting {
                 found["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

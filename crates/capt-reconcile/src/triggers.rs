@@ -33,11 +33,10 @@ impl Triggers {
         self.forget(object);
         let object = Arc::new(object.clone());
         let shared = reads.into_iter().map(|read| {
-            let read = match self.readers.get_key_value(&read) {
-                Some((known, _)) => Arc::clone(known),
-                None => Arc::new(read),
-            };
-            let readers = self.readers.entry(Arc::clone(&read)).or_default();
+            let entry = self.readers.entry(Arc::new(read));
+            // Where the read was known, this is the one that stands there.
+            let read = Arc::clone(entry.key());
+            let readers = entry.or_default();
             if let Err(place) = readers.binary_search(&object) {
                 readers.insert(place, Arc::clone(&object));
             }

@@ -37,10 +37,7 @@ fn json(objects: &[(ObjectKey, Value)]) -> BytesCount {
 }
 
 fn known(objects: &[(ObjectKey, Value)]) -> World {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Cached);
-    }
+    let mut world = World::with_coverage(Coverage::Cached);
     for (key, object) in objects {
         world.watched(key.clone(), 1, Object::parse(key.kind, object));
     }

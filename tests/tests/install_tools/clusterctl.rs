@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     go,
-    run::{Said, crds, documents, run_with, stored},
+    run::{Said, crds, deployment, documents, run_with, stored},
 };
 
 /// Directories as clusterctl reads them, one for each provider and version, and its configuration.
@@ -239,19 +239,23 @@ fn a_missing_variable_is_named() {
 #[tokio::test]
 #[ignore = "needs the real stack and clusterctl: just test-install"]
 async fn init_installs_both_providers() {
-    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
-    let client = stack.admin_client().await.unwrap();
-    let repository = Repository::new(stack.directory());
+    let (stack, client, repository) = cluster().await;
     init(&repository, &stack, &settings::version());
     assert_eq!(crds(&client).await.len(), 6);
-    let deployment =
-        stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
-    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["args"], json!(settings::arguments()));
+    assert_eq!(container(&client).await["args"], json!(settings::arguments()));
     // The text that clusterctl could have taken for a variable.
     let name = "workspacetemplates.infrastructure.cluster.x-k8s.io";
     let crd = stored(&client, "apiextensions.k8s.io/v1", "CustomResourceDefinition", None, name).await.unwrap();
     assert!(crd.to_string().contains("${VARIABLE}") && !crd.to_string().contains("$${"));
     assert_eq!(installed(&client).await, [settings::version(), settings::version()]);
+}
+
+/// A management cluster with core in it, and the releases.
+async fn cluster() -> (Stack, Client, Repository) {
+    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
+    let client = stack.admin_client().await.unwrap();
+    let repository = Repository::new(stack.directory());
+    (stack, client, repository)
 }
 
 fn init(repository: &Repository, stack: &Stack, version: &str) {
@@ -268,6 +272,11 @@ fn init(repository: &Repository, stack: &Stack, version: &str) {
     ];
     let said = repository.run(Some(stack), &[], &arguments).unwrap_or_else(|said| panic!("{said}"));
     println!("{said}");
+}
+
+/// The operator's container as it is stored.
+async fn container(client: &Client) -> Value {
+    deployment(client).await.unwrap()["spec"]["template"]["spec"]["containers"][0].take()
 }
 
 /// The versions of both providers that clusterctl has noted.
@@ -322,9 +331,7 @@ async fn objects(client: &Client) -> Vec<Value> {
 #[tokio::test]
 #[ignore = "needs the real stack and clusterctl: just test-install"]
 async fn an_upgrade_and_the_way_back_keep_every_cluster() {
-    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
-    let client = stack.admin_client().await.unwrap();
-    let repository = Repository::new(stack.directory());
+    let (stack, client, repository) = cluster().await;
     let (current, next) = (settings::version(), "v0.6.999");
     repository.also(next);
     init(&repository, &stack, &current);
@@ -338,10 +345,8 @@ async fn an_upgrade_and_the_way_back_keep_every_cluster() {
         println!("{}", upgrade(&repository, &stack, version).unwrap_or_else(|said| panic!("to {version}: {said}")));
         assert_eq!(installed(&client).await, [version, version]);
         assert_eq!((crds(&client).await, objects(&client).await), before, "to {version}");
-        let deployment =
-            stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
-        let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap();
-        assert!(image.ends_with(version), "{image}");
+        let image = container(&client).await["image"].take();
+        assert!(image.as_str().unwrap().ends_with(version), "{image}");
     }
 }
 
@@ -357,9 +362,7 @@ fn upgrade(repository: &Repository, stack: &Stack, version: &str) -> Said {
 #[tokio::test]
 #[ignore = "needs the real stack and clusterctl: just test-install"]
 async fn an_upgrade_from_the_go_implementation_keeps_every_cluster() {
-    let stack = Stack::builder(Tier::Core).install(cert_manager()).start().await.unwrap();
-    let client = stack.admin_client().await.unwrap();
-    let repository = Repository::new(stack.directory());
+    let (stack, client, repository) = cluster().await;
     let (current, old) = (settings::version(), "v0.5.999");
     repository.of_go(old);
     init(&repository, &stack, old);
@@ -382,7 +385,5 @@ async fn an_upgrade_from_the_go_implementation_keeps_every_cluster() {
     for (name, uid) in before.0.iter().filter(|(name, _)| name != template) {
         assert!(after.contains(&(name.clone(), uid.clone())), "{name} is gone or was made anew");
     }
-    let deployment =
-        stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await.unwrap();
-    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["command"], json!([settings::PROGRAM]));
+    assert_eq!(container(&client).await["command"], json!([settings::PROGRAM]));
 }

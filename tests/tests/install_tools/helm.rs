@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     go,
-    run::{Said, crds, documents, run, stored},
+    run::{Said, crds, deployment, documents, run, stored},
 };
 
 fn chart() -> String {
@@ -239,15 +239,14 @@ async fn a_release_is_installed_upgraded_and_gone_and_the_clusters_stay() {
     assert_eq!(before.0.len(), 6);
 
     helm(&["upgrade", "capt", &chart(), "--set=replicas=2"]);
-    let deployment = stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await;
-    assert_eq!(deployment.unwrap()["spec"]["replicas"], 2);
+    assert_eq!(deployment(&client).await.unwrap()["spec"]["replicas"], 2);
     // Both ways of losing CRDs: out of the release, and the release itself.
     helm(&["upgrade", "capt", &chart(), "--set=crds.install=false"]);
     assert_eq!((crds(&client).await, uid_of_the_cluster(&client).await), before);
     helm(&["upgrade", "capt", &chart(), "--set=crds.install=true"]);
     helm(&["uninstall", "capt"]);
     assert_eq!((crds(&client).await, uid_of_the_cluster(&client).await), before);
-    assert_eq!(stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await, None);
+    assert_eq!(deployment(&client).await, None);
 }
 
 /// Helm deletes what the last release had and this one has not. The Go implementation's chart has
@@ -269,8 +268,7 @@ async fn an_upgrade_from_the_go_implementations_chart_deletes_no_crd() {
         let machine = CLUSTER.replace("CAPTCluster", "CaptMachine");
         stack.apply(&machine).await.unwrap();
         let before = (crds(&client).await, uid_of_the_cluster(&client).await);
-        let deployment = || stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT);
-        let old_deployment = deployment().await.unwrap();
+        let old_deployment = deployment(&client).await.unwrap();
 
         let refused = helm(&["upgrade", "capt", &chart()]).unwrap_err();
         let advice: Vec<&str> = refused.lines().map(str::trim).filter(|line| line.starts_with("kubectl ")).collect();
@@ -281,7 +279,7 @@ async fn an_upgrade_from_the_go_implementations_chart_deletes_no_crd() {
             assert!(advice[0].contains(name), "{advice:?}");
         }
         assert_eq!((crds(&client).await, uid_of_the_cluster(&client).await), before);
-        assert_eq!(deployment().await.unwrap()["spec"], old_deployment["spec"], "nothing was changed");
+        assert_eq!(deployment(&client).await.unwrap()["spec"], old_deployment["spec"], "nothing was changed");
 
         for command in advice {
             let kubectl = stack.kubectl().unwrap().display().to_string();
@@ -300,7 +298,7 @@ async fn an_upgrade_from_the_go_implementations_chart_deletes_no_crd() {
                 .await
                 .is_some()
         );
-        let new_deployment = deployment().await.unwrap();
+        let new_deployment = deployment(&client).await.unwrap();
         assert_eq!(new_deployment["metadata"]["uid"], old_deployment["metadata"]["uid"]);
         assert_eq!(new_deployment["spec"]["strategy"], json!({"type": "Recreate"}));
         let container = &new_deployment["spec"]["template"]["spec"]["containers"][0];

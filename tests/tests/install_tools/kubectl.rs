@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     go,
-    run::{crds, run, stored},
+    run::{crds, deployment, run},
 };
 
 /// A fresh cluster, and one where the Go implementation's Deployment runs: it is replaced in place,
@@ -42,9 +42,7 @@ async fn the_base_is_applied_alone_and_over_the_go_implementation() {
             run(&kubectl, Some(&stack), &arguments).unwrap_or_else(|said| {
                 panic!("server_side={server_side} over_go={over_go}: {said}");
             });
-            let deployment = stored(&client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT)
-                .await
-                .unwrap();
+            let deployment = deployment(&client).await.unwrap();
             let spec = &deployment["spec"];
             assert_eq!(spec["strategy"], json!({"type": "Recreate"}), "server_side={server_side} over_go={over_go}");
             let container = &spec["template"]["spec"]["containers"][0];

@@ -2,6 +2,7 @@
 
 use std::{ffi::OsStr, path::Path, process::Command};
 
+use capt_deploy::settings;
 use capt_stack::Stack;
 use kube::{
     Api, Client,
@@ -60,6 +61,11 @@ pub(crate) async fn stored(
 ) -> Option<Value> {
     let object = api(client, version, kind, namespace).get_opt(name).await.unwrap();
     object.map(|object| serde_json::to_value(object).unwrap())
+}
+
+/// The Deployment of the operator as it is stored, if it is.
+pub(crate) async fn deployment(client: &Client) -> Option<Value> {
+    stored(client, "apps/v1", "Deployment", Some(settings::NAMESPACE), settings::DEPLOYMENT).await
 }
 
 /// Name and uid of every CRD of ours and of the Go implementation's.

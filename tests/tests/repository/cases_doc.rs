@@ -1,10 +1,6 @@
 //! docs/cases.md names exactly the tests that there are.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 /// How many cases the bank has.
 const CASES: usize = 115;
@@ -67,23 +63,12 @@ fn faults(rows: &[Row], tests: &BTreeMap<String, Vec<u16>>) -> Vec<String> {
     faults
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn the_table_names_exactly_the_tests_that_there_are() {
     let root = capt_tests::root();
     let mut found = Vec::new();
     for directory in ["crates", "bins", "tests/tests"] {
-        sources(&root.join(directory), &mut found);
+        found.extend(capt_tests::sources(&root.join(directory)).unwrap());
     }
     let own = Path::new(file!()).file_name();
     found.retain(|path| path.file_name() != own);

@@ -1,25 +1,9 @@
 //! Conventions that every source file keeps.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
 /// Most lines of a file, its tests included: what is longer is about more than one thing.
 const MOST_LINES: usize = 500;
-
-fn files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
-                files(&path, found);
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// What a file with this `text` does not keep.
 fn faults(text: &str) -> Vec<String> {
@@ -39,7 +23,7 @@ fn every_file_is_short_and_says_what_it_is_for() {
     let root = capt_tests::root();
     let mut found = Vec::new();
     for directory in ["crates", "bins", "deploy", "tests"] {
-        files(&root.join(directory), &mut found);
+        found.extend(capt_tests::sources(&root.join(directory)).unwrap());
     }
     assert!(found.len() > 300, "{} files", found.len());
     let faults: Vec<String> = found

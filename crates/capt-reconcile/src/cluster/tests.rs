@@ -77,10 +77,7 @@ fn served() -> [Value; 2] {
 }
 
 fn world(objects: &[Value]) -> World {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Cached);
-    }
+    let mut world = World::with_coverage(Coverage::Cached);
     for object in objects {
         add(&mut world, object);
     }

@@ -8,7 +8,10 @@
 
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt::Write,
+};
 
 use capt_status::{
     Dependencies, DependencyNode, State,
@@ -264,15 +267,11 @@ impl After<'_> {
     }
 }
 
-/// The name of the object at `key` on the wire, in place of what `name` held; as it is displayed.
+/// The name of the object at `key` on the wire, in place of what `name` held.
 fn write_name(name: &mut String, key: &ObjectKey) {
-    let ObjectKey { kind, namespace, name: own } = key;
     name.clear();
-    name.push_str(kind.name());
-    for part in namespace.iter().chain([own]) {
-        name.push('/');
-        name.push_str(part);
-    }
+    // A String takes all that is written.
+    let _ = write!(name, "{key}");
 }
 
 fn wire_node(key: &ObjectKey, status: &str) -> DependencyNode {

@@ -33,10 +33,7 @@ fn owned(mut value: Value) -> Value {
 }
 
 fn world(objects: impl IntoIterator<Item = Value>) -> World {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Cached);
-    }
+    let mut world = World::with_coverage(Coverage::Cached);
     for value in objects {
         let group = value["apiVersion"].as_str().unwrap().split_once('/').map_or("", |(group, _)| group);
         let kind = Kind::find(group, value["kind"].as_str().unwrap()).unwrap();

@@ -54,7 +54,7 @@ impl Walk<'_, '_> {
     fn visit(&mut self, key: ObjectKey) {
         let namespace = key.namespace.as_deref().unwrap_or_default();
         // Each is visited once.
-        let mut origin = self.origins.remove(&key);
+        let origin = self.origins.remove(&key);
         let standing = match key.kind {
             Kind::Cluster => standing(&self.view.cluster(namespace, &key.name), Standing::Missing, |cluster| {
                 if cluster.meta.deleting { Standing::Deleting } else { Standing::Present }
@@ -77,7 +77,7 @@ impl Walk<'_, '_> {
                     provider(object.as_ref(), object.status.as_ref().is_some_and(|status| status.ready))
                 })
             }
-            Kind::Apply => self.apply(&key, namespace, origin.as_mut()),
+            Kind::Apply => self.apply(&key, namespace, origin.as_ref()),
             Kind::Template => {
                 standing(&self.view.template(namespace, &key.name), Standing::Missing, |_| Standing::Present)
             }
@@ -158,27 +158,24 @@ impl Walk<'_, '_> {
         self.know(key, Origin { maker: Some(maker), ready, ..origin });
     }
 
-    fn apply(&mut self, key: &ObjectKey, namespace: &str, mut origin: Option<&mut Origin>) -> Standing {
+    fn apply(&mut self, key: &ObjectKey, namespace: &str, origin: Option<&Origin>) -> Standing {
         let seen = self.view.apply(namespace, &key.name);
         let Some(apply) = seen.present() else {
-            if let Some(Origin { maker, ready, late, template, after }) = origin.as_deref_mut() {
-                for target in template.take().into_iter().chain(after.take()) {
+            if let Some(Origin { maker, ready, late, template, after }) = origin.cloned() {
+                for target in template.into_iter().chain(after) {
                     self.edge(key, target);
                 }
-                let (maker, ready, late) = (maker.clone(), *ready, *late);
                 let name = ownership::workspace_name(&key.name);
                 let workspace = ObjectKey::new(Kind::Workspace(self.settings.workspace_api), namespace, name);
                 self.know(workspace.clone(), Origin { maker, ready, late, ..Origin::default() });
                 self.edge(key, workspace);
             }
-            return standing(&seen, absent(origin.as_deref()), |_| Standing::Unknown);
+            return standing(&seen, absent(origin), |_| Standing::Unknown);
         };
         // An apply of nobody else remembers by itself.
         let remembers = apply.status.as_ref().and_then(|status| status.was_ready) == Some(true);
-        let (maker, ready, late, after) = match origin {
-            Some(Origin { maker, ready, late, template: _, after }) => (maker.clone(), *ready, *late, after.take()),
-            None => (None, remembers, false, None),
-        };
+        let Origin { maker, ready, late, template: _, after } =
+            origin.cloned().unwrap_or(Origin { ready: remembers, ..Origin::default() });
         self.edge(key, template_key(&apply.spec.template_ref, namespace));
         let workspace = ownership::claim(self.view, apply, self.settings.workspace_api).key;
         self.know(workspace.clone(), Origin { maker, ready, late, ..Origin::default() });

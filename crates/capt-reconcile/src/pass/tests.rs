@@ -25,10 +25,7 @@ fn object(kind: Kind, name: &str, value: &Value) -> (ObjectKey, Object) {
 
 /// A Cluster whose provider objects were just made, after `change` of Cluster, CAPTCluster and CAPTControlPlane.
 pub(crate) fn world(change: impl FnOnce([&mut Value; 3])) -> World {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Live);
-    }
+    let mut world = World::with_coverage(Coverage::Live);
     let mut cluster = json!({"spec": {
         "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "CAPTCluster", "name": "v"},
         "controlPlaneRef": {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "CAPTControlPlane", "name": "p"}}});

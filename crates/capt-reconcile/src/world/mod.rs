@@ -111,6 +111,11 @@ pub struct World {
 }
 
 impl World {
+    /// A world without objects, of each kind of which that much is known.
+    pub fn with_coverage(coverage: Coverage) -> Self {
+        Self { coverage: Kind::ALL.map(|kind| (kind, coverage)).into(), ..Self::default() }
+    }
+
     /// Says how much is known of `kind`; without it a kind is [`Coverage::Incomplete`].
     pub fn set_coverage(&mut self, kind: Kind, coverage: Coverage) {
         self.coverage.insert(kind, coverage);

@@ -107,7 +107,7 @@ impl Simulation {
             lags: false,
             settings,
             budget: None,
-            world: empty_world(),
+            world: World::with_coverage(Coverage::Cached),
             seen: 0,
             core_seen: 0,
             provider_seen: 0,
@@ -257,7 +257,7 @@ impl Simulation {
     /// A new process of CAPT: everything is listed afresh and every object gets a pass.
     pub fn restart(&mut self) {
         self.hooks.restarts(self.api.version());
-        self.world = empty_world();
+        self.world = World::with_coverage(Coverage::Cached);
         self.triggers = Triggers::default();
         self.due.clear();
         self.wakes.clear();
@@ -274,7 +274,7 @@ impl Simulation {
 
     /// What a pass over `key` would write now, had everything been seen in another order.
     pub fn plan_shuffled(&self, key: &ObjectKey, order: u64) -> Option<Plan> {
-        let mut world = empty_world();
+        let mut world = World::with_coverage(Coverage::Cached);
         let mut keys: Vec<&ObjectKey> = self.api.keys().collect();
         keys.sort_by_key(|key| capt_reconcile::hash::of_text(&format!("{order}{key}"), 16));
         for key in keys {
@@ -329,12 +329,4 @@ pub fn plan(world: &World, key: &ObjectKey, settings: Settings, now: Time) -> Op
         Observation::Complete(observed) => Some(pass::plan(&observed, now)),
         Observation::Gone | Observation::Malformed(_) => None,
     }
-}
-
-fn empty_world() -> World {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Cached);
-    }
-    world
 }

@@ -439,10 +439,7 @@ fn foreign_fields_of_a_workspace_stay_byte_for_byte() {
 }
 
 fn orphans(simulation: &Simulation) -> Vec<String> {
-    let mut world = World::default();
-    for kind in Kind::ALL {
-        world.set_coverage(kind, Coverage::Cached);
-    }
+    let mut world = World::with_coverage(Coverage::Cached);
     for key in simulation.api.keys() {
         world.watched(key.clone(), 1, Object::parse(key.kind, simulation.api.get(key).unwrap()));
     }

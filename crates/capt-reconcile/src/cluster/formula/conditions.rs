@@ -2,7 +2,7 @@
 
 use capt_status::{
     Condition, ConditionStatus, Time,
-    condition::{self, AnyCondition, Reasons, Summary, Verdict, reasons, types},
+    condition::{self, Reasons, Summary, Verdict, reasons, types},
     condition_type, reason,
 };
 use serde_json::{Map, Value, json};
@@ -39,7 +39,8 @@ impl Input<'_> {
         let conditions = self.infrastructure.there().and_then(|object| object.status.as_ref());
         let told = Told {
             target: names::INFRASTRUCTURE_READY,
-            mirrored: conditions.and_then(|status| mirrored(&status.conditions, "Ready", names::INFRASTRUCTURE_READY)),
+            mirrored: conditions
+                .and_then(|status| condition::mirror(&status.conditions, "Ready", names::INFRASTRUCTURE_READY)),
             latch: self.provisioned(),
             kind: Kind::CaptCluster,
             good: "Provisioned",
@@ -56,7 +57,7 @@ impl Input<'_> {
         let told = Told {
             target: names::CONTROL_PLANE_AVAILABLE,
             mirrored: conditions
-                .and_then(|status| mirrored(&status.conditions, "Available", names::CONTROL_PLANE_AVAILABLE)),
+                .and_then(|status| condition::mirror(&status.conditions, "Available", names::CONTROL_PLANE_AVAILABLE)),
             latch: self.initialized(),
             kind: Kind::CaptControlPlane,
             good: "Available",
@@ -146,10 +147,6 @@ pub(super) fn merge(
         status.insert("conditions".to_owned(), json!(merged));
     }
     Ok(())
-}
-
-fn mirrored<C: AnyCondition>(conditions: &[C], source: &str, target: condition::ConditionType) -> Option<Verdict> {
-    condition::mirror(conditions, source, target)
 }
 
 /// A condition of a Cluster that follows one of a provider object.

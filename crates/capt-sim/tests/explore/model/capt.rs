@@ -7,7 +7,6 @@ use std::{
 
 use capt_reconcile::{
     executor::{Executor, Outcome, Request, Response, Step as Next},
-    object::Kind,
     pass::{self, Observation},
     world::{Coverage, Read, View, World},
 };
@@ -34,10 +33,7 @@ impl Model {
                 return *decision;
             }
         }
-        let mut world = World::default();
-        for kind in Kind::ALL {
-            world.set_coverage(kind, Coverage::Cached);
-        }
+        let mut world = World::with_coverage(Coverage::Cached);
         for (slot, key) in self.versions.slots() {
             let id = self.cached(state, slot);
             if id != 0 {
