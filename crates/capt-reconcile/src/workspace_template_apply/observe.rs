@@ -45,8 +45,10 @@ pub struct Observed {
 pub struct Rivals {
     /// Names of those that have a Workspace, in order.
     pub with_workspace: Vec<String>,
-    /// uids of those that have none as far as is seen.
-    pub without: Vec<String>,
+    /// Names of those that have none as far as is seen: a request that makes one may still be on its way.
+    pub may_get_one: Vec<String>,
+    /// uids of those whose Workspace cannot be made, since somebody else's has its name.
+    pub colliding: Vec<String>,
 }
 
 /// Whether the infrastructure behind an apply was ever ready, as its owner remembers.
@@ -100,7 +102,7 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
         // What is there already waits for nothing.
         waits: if asks { waits::observe(view, &apply, &namespace, settings) } else { Vec::new() },
         rivals: match owner.as_ref().and_then(Seen::present).filter(|_| asks) {
-            Some(owner) => owner::rivals(view, &apply, owner),
+            Some(owner) => owner::rivals(view, &apply, owner, settings.workspace_api),
             None => Some(Rivals::default()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },

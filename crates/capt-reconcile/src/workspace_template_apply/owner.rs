@@ -4,7 +4,7 @@
 
 use capt_api::{
     WorkspaceTemplateApply,
-    foreign::ClusterView,
+    foreign::{ClusterView, WorkspaceApi},
     names::{
         CLUSTER_NAME_LABEL, EXTERNAL_NAME_ANNOTATION, INPUTS_SETTLED_ANNOTATION, MANAGED_BY_ANNOTATION,
         PAUSED_ANNOTATION, RECREATE_WORKSPACE_ANNOTATION, conditions,
@@ -17,6 +17,7 @@ use super::observe::{Evidence, Rivals};
 use crate::{
     captcluster, captcontrolplane, meta,
     object::{Kind, ObjectKey},
+    ownership,
     pause::Pause,
     plan::Precondition,
     was_ready,
@@ -114,7 +115,12 @@ fn of_cluster<K: Resource>(view: &View<'_>, object: &K, remembers: fn(&ClusterVi
 
 /// The applies that stand for the same as `apply` to its owner. None for what a control plane has beside its
 /// EKS cluster; `None` if not all are known.
-pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Owner) -> Option<Rivals> {
+pub(super) fn rivals(
+    view: &View<'_>,
+    apply: &WorkspaceTemplateApply,
+    owner: &Owner,
+    default: WorkspaceApi,
+) -> Option<Rivals> {
     let further = match owner.key.kind {
         Kind::CaptControlPlane => captcontrolplane::further_applies(&owner.key.name).to_vec(),
         Kind::CaptCluster | Kind::Cluster | Kind::Template | Kind::Apply | Kind::Workspace(_) | Kind::Secret => {
@@ -138,8 +144,18 @@ pub(super) fn rivals(view: &View<'_>, apply: &WorkspaceTemplateApply, owner: &Ow
         }
         if has_workspace(&other) {
             rivals.with_workspace.push(other_name);
-        } else {
-            rivals.without.push(meta::uid(other.as_ref()).to_owned());
+            continue;
+        }
+        // What the apply could not write down yet.
+        match ownership::claim(view, &other, default).found {
+            Seen::Unknown | Seen::Present((_, ownership::Owner::Unknown)) => return None,
+            Seen::Present((_, ownership::Owner::Ours | ownership::Owner::Adopted)) => {
+                rivals.with_workspace.push(other_name);
+            }
+            Seen::Present((_, ownership::Owner::Foreign(_))) => {
+                rivals.colliding.push(meta::uid(other.as_ref()).to_owned());
+            }
+            Seen::Absent { live: _ } => rivals.may_get_one.push(other_name),
         }
     }
     Some(rivals)

@@ -202,13 +202,8 @@ fn absent(
     if let Some(cause) = unwanted(observed) {
         return Sync::Waiting(cause);
     }
-    if let Some(other) = rivals.with_workspace.first() {
-        // No word releases this: it would be made a second time beside what runs.
-        let message = format!(
-            "the owner has its infrastructure in WorkspaceTemplateApply {other}, and none is made beside it: write {other} into \
-             spec.workspaceTemplateApplyName again"
-        );
-        return Sync::Stalled(Cause::new(reasons::UNSUPPORTED_CHANGE, message));
+    if let Some(cause) = beside(rivals) {
+        return Sync::Stalled(cause);
     }
     if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
         // While it was paused nobody took down what the Workspace said, and what is not known counts as ready.
@@ -262,8 +257,8 @@ fn absent(
         Precondition::MustNotExist,
         format!("render template {}", template_name(observed)),
     );
-    // A view that is behind shows an apply of a former name without the Workspace that it has.
-    creation.unless = rivals.without.iter().flat_map(|uid| delete::labelled(uid)).collect();
+    // A view that is behind shows the Workspace of a former name as somebody else's that was adopted since.
+    creation.unless = rivals.colliding.iter().flat_map(|uid| delete::labelled(uid)).collect();
     if apply.annotations().get(EXTERNAL_NAME_ANNOTATION) != Some(&external_name) {
         // Only now: it also tells that there was a Workspace.
         let value = json!(external_name);
@@ -274,6 +269,23 @@ fn absent(
     // A Workspace that is made from the rendering differs in nothing from it.
     set_text!(wanted.takeover_baseline = None::<&str>);
     Sync::Current
+}
+
+/// Another apply that has the infrastructure of the owner, or may still get it. No word releases this: it would be
+/// made a second time beside what runs. A POST has no precondition, so one that was sent for the other apply before
+/// a process stood still is carried out whenever it arrives.
+fn beside(rivals: &Rivals) -> Option<Cause> {
+    let Rivals { with_workspace, may_get_one, colliding: _ } = rivals;
+    let (other, has, or) = match (with_workspace.first(), may_get_one.first()) {
+        (Some(other), _) => (other, "has its infrastructure in", String::new()),
+        (None, Some(other)) => (other, "may still get its infrastructure from", format!(", or delete {other}")),
+        (None, None) => return None,
+    };
+    let message = format!(
+        "the owner {has} WorkspaceTemplateApply {other}, and none is made beside it: write {other} into \
+         spec.workspaceTemplateApplyName again{or}"
+    );
+    Some(Cause::new(reasons::UNSUPPORTED_CHANGE, message))
 }
 
 /// Why nothing is to be made for the apply any more: its owner is gone or going, and the apply with it, or

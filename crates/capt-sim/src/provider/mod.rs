@@ -243,6 +243,9 @@ impl Provider {
             }
             Ending::Success | Ending::Failure(_) | Ending::FailedReplacement(_) | Ending::Hang => {}
         }
+        if let Some(refusal) = secrets::refusal(objects, key, workspace) {
+            return tell(objects, key, &[Told::error(refusal)]);
+        }
         if is_observed_only(workspace) {
             return show::only_observed(objects, key, &outputs);
         }

@@ -389,3 +389,44 @@ fn an_orphan_is_left_as_it_is() {
     assert!(world.api.get(&key("w")).is_none());
     assert_eq!(world.provider.states()["w"].destroyed, 0);
 }
+
+#[test]
+fn a_connection_secret_that_another_controls_is_left_alone_and_holds_up_the_apply() {
+    for (kind, owners, why) in [
+        (
+            "connection.crossplane.io/v1alpha1",
+            json!([{"controller": true, "uid": "other"}]),
+            "is not controlled by UID",
+        ),
+        ("Opaque", json!([]), "refusing to modify uncontrolled secret of type \"Opaque\""),
+    ] {
+        let mut world = World::empty();
+        let body = json!({"apiVersion": "v1", "kind": "Secret", "type": kind, "data": {"id": "YQ=="},
+            "metadata": {"namespace": "default", "name": "w-connection", "ownerReferences": owners}});
+        world.api.create(&secret(), body);
+        let before = world.api.get(&secret()).unwrap().clone();
+        world.create("w");
+        for _ in 0..3 {
+            world.step();
+        }
+        world.wait(10);
+        world.expect("", "False ReconcileError", "cannot create or update connection secret: ");
+        let shown = world.api.get(&key("w")).unwrap();
+        assert!(shown.to_string().contains(&why.replace('"', "\\\"")), "{shown}");
+        assert_eq!(shown["metadata"]["annotations"][PENDING], Value::Null, "nothing is made");
+        assert_eq!(world.api.get(&secret()), Some(&before));
+    }
+    // One without a controller that looks like one is taken over, and what is in it stays.
+    let mut world = World::empty();
+    let body = json!({"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1",
+        "data": {"old": "YQ=="}, "metadata": {"namespace": "default", "name": "w-connection"}});
+    world.api.create(&secret(), body);
+    world.create("w");
+    world.step();
+    world.step();
+    world.wait(5);
+    world.step();
+    world.expect("True Available", "True ReconcileSuccess", "");
+    let found = world.api.get(&secret()).unwrap();
+    assert_eq!([found["data"]["old"].is_null(), found["data"]["id"].is_null()], [false; 2]);
+}

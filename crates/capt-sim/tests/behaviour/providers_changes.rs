@@ -5,7 +5,7 @@ use std::{cell::Cell, rc::Rc};
 use crate::common::{FILES, condition, create, documents, key, ready, simulation, status, terraform};
 use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
-    executor::Request,
+    executor::{Request, Response},
     object::{Kind, Object, ObjectKey},
     world::World,
 };
@@ -199,6 +199,7 @@ impl Hooks for Behind {
     }
 }
 
+/// Whose apply it was has written nothing down of its Workspace, as after a crash right after the creation.
 #[test]
 fn nor_where_the_apply_of_the_former_name_is_seen_without_the_workspace_that_it_has() {
     for (kind, used, workspace) in USED {
@@ -213,14 +214,44 @@ fn nor_where_the_apply_of_the_former_name_is_seen_without_the_workspace_that_it_
         let (before, requests) = (workspaces(&simulation), simulation.requests.len());
         on.set(true);
         use_apply(&mut simulation, kind, "other");
-        simulation.run_for(Span::from_minutes(1));
-        assert_eq!(workspaces(&simulation), before, "{kind:?}: somebody looked before it was made");
-        let looks = |(request, _): &(Request, _)| matches!(request, Request::List { kind: Kind::Workspace(_), .. });
-        assert!(simulation.requests[requests..].iter().any(looks));
-        on.set(false);
-        assert!(simulation.run_for(Span::from_minutes(10)));
-        assert_eq!(workspaces(&simulation), before);
-        assert!(status(&simulation, kind, "demo").to_string().contains("UnsupportedChange"));
+        assert!(simulation.run_for(Span::from_minutes(1)));
+        assert_eq!(workspaces(&simulation), before, "{kind:?}: its label says whose the Workspace is");
+        let words = format!("the owner has its infrastructure in WorkspaceTemplateApply {used},");
+        assert!(status(&simulation, kind, "demo").to_string().contains(&words));
+        let asks = |(request, _): &(Request, _)| !request.is_write();
+        assert!(!simulation.requests[requests..].iter().any(asks), "what is known needs no question");
+    }
+}
+
+#[test]
+fn nor_where_the_apply_of_the_former_name_may_still_get_one() {
+    for (kind, used, workspace) in USED {
+        let mut simulation = simulation(WorkspaceApi::Cluster, &FILES);
+        // The POST was sent, and its process stands still.
+        simulation.refuse(move |request| match request {
+            Request::Create { target, body: _ } if target.kind != Kind::Apply && target.name == workspace => {
+                Some(Response::NoAnswer("the time is over".to_owned()))
+            }
+            _ => None,
+        });
+        simulation.run_for(Span::from_seconds(30));
+        let apply = key(Kind::Apply, used);
+        simulation.api.edit(&apply, |apply| apply["spec"]["templateRef"]["name"] = json!("none"));
+        simulation.refuse(|_| None);
+        use_apply(&mut simulation, kind, "other");
+        assert!(simulation.run_for(Span::from_minutes(5)));
+        assert!(!workspaces(&simulation).contains(&"other".to_owned()), "{kind:?}");
+        let shown = status(&simulation, kind, "demo");
+        assert_eq!(shown["state"], "Failed");
+        let words =
+            format!("may still get its infrastructure from WorkspaceTemplateApply {used}, and none is made beside it");
+        assert!(shown.to_string().contains(&words) && shown.to_string().contains(&format!("or delete {used}")));
+        // The user says that nothing is on its way.
+        simulation.api.delete(&apply, None);
+        assert!(simulation.run_for(Span::from_minutes(5)));
+        assert!(simulation.api.get(&apply).is_none());
+        assert!(workspaces(&simulation).contains(&"other".to_owned()), "{kind:?}");
+        assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
     }
 }
 

@@ -235,6 +235,8 @@ fn the_owner_may_say_the_word_and_it_is_good_for_one_creation() {
 fn waiting(simulation: &mut Simulation, name: &str, waits_for: &[&str]) {
     let mut object = apply(name);
     object["spec"]["waitForWorkspaces"] = waits_for.iter().map(|name| json!({"name": name})).collect();
+    object["spec"]["writeConnectionSecretToRef"] =
+        json!({"name": format!("{name}-connection"), "namespace": NAMESPACE});
     simulation.api.create(&key(Kind::Apply, name), object);
 }
 

@@ -227,7 +227,8 @@ fn reborn(simulation: &mut Simulation, references_follow: bool) {
     for key in keys {
         simulation.api.edit(&key, |object| {
             object["metadata"]["uid"] = new(&object["metadata"]["uid"]);
-            if references_follow {
+            // The provider writes no Secret of another uid; the garbage collector would take it, and it came back.
+            if references_follow || key.kind == Kind::Secret {
                 for reference in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
                     reference["uid"] = new(&reference["uid"]);
                 }
