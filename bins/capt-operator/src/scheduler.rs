@@ -153,7 +153,7 @@ mod tests {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let (begin, count) = (Instant::now(), AtomicUsize::new(0));
         let recorded = |start: Start, _| {
-            sender.send((start.object.name, begin.elapsed().as_secs_f32())).unwrap();
+            sender.send((start.object.name.clone(), begin.elapsed().as_secs_f32())).unwrap();
             pass(count.fetch_add(1, Ordering::Relaxed))
         };
         run(waker, recorded, sleep(Duration::from_secs(time)), Duration::from_secs(1)).await;

@@ -5,14 +5,18 @@
 //! one bad object never stops a list.
 
 use std::{
+    cmp::Ordering,
     fmt::{self, Write},
-    sync::Arc,
+    hash::{BuildHasher, Hash, Hasher},
+    ops::Deref,
+    sync::{Arc, LazyLock},
 };
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
     foreign::{ClusterView, SecretView, ViewMeta, WorkspaceApi, WorkspaceView},
 };
+use foldhash::fast::RandomState;
 use serde_json::{Value, json};
 
 /// A kind of object that a pass reads or writes.
@@ -122,9 +126,20 @@ impl Kind {
     }
 }
 
-/// Where an object is: kind, namespace and name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectKey {
+/// Where an object is: kind, namespace and name. Copies share it, since it is copied wherever something is said of an
+/// object, and others are told from it by their hash.
+#[derive(Clone)]
+pub struct ObjectKey(Arc<Hashed>);
+
+#[derive(PartialEq, Eq)]
+struct Hashed {
+    hash: u64,
+    place: Place,
+}
+
+/// What an [`ObjectKey`] consists of.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
     /// Kind.
     pub kind: Kind,
     /// Namespace; absent exactly for cluster-scoped kinds.
@@ -136,14 +151,67 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// The key of `name` in `namespace`; the namespace is dropped for cluster-scoped kinds.
     pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
-        Self { kind, namespace: kind.is_namespaced().then(|| namespace.to_owned()), name: name.to_owned() }
+        Self::of(Place { kind, namespace: kind.is_namespaced().then(|| namespace.to_owned()), name: name.to_owned() })
+    }
+
+    /// What sorts before all keys of `kind`, in one namespace or in all.
+    pub fn before(kind: Kind, namespace: Option<&str>) -> Self {
+        Self::of(Place { kind, namespace: namespace.map(str::to_owned), name: String::new() })
+    }
+
+    fn of(place: Place) -> Self {
+        // Users choose names; nobody knows which ones would have the same hash in a process.
+        static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+        Self(Arc::new(Hashed { hash: STATE.hash_one(&place), place }))
+    }
+}
+
+impl Deref for ObjectKey {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0.place
+    }
+}
+
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for ObjectKey {}
+
+impl Hash for ObjectKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl PartialOrd for ObjectKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ObjectKey {
+    /// By kind, namespace and name.
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.place.cmp(&other.0.place) }
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { kind, namespace, name } = &**self;
+        f.debug_struct("ObjectKey").field("kind", kind).field("namespace", namespace).field("name", name).finish()
     }
 }
 
 impl fmt::Display for ObjectKey {
     /// `CAPTCluster/default/demo`, `Workspace/demo-vpc`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, namespace, name } = self;
+        let Place { kind, namespace, name } = &**self;
         // In pieces: a status is compared by these names at each pass.
         f.write_str(kind.name())?;
         for part in namespace.iter().chain([name]) {

@@ -4,53 +4,46 @@
 //! object's own. Nothing is listed by hand, so no dependency can be forgotten. This is a plain
 //! index: it must not know when a pass runs or what an event says.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::fast::RandomState;
 
 use crate::{
     object::ObjectKey,
     pass,
-    world::{Read, Relation},
+    world::{Read, Reads, Relation},
 };
 
-/// Reads of each pass, in order, and the way back. What stands in both is there once: this grows with the number of
-/// clusters like what is known of them.
+/// Reads of each pass, and the way back.
 #[derive(Debug, Default)]
 pub struct Triggers {
-    reads: BTreeMap<Arc<ObjectKey>, Box<[Arc<Read>]>>,
+    reads: HashMap<ObjectKey, Box<[Read]>, RandomState>,
     /// Each list in order.
-    readers: BTreeMap<Arc<Read>, Vec<Arc<ObjectKey>>>,
+    readers: HashMap<Read, Vec<ObjectKey>, RandomState>,
 }
 
 impl Triggers {
     /// Takes over what the pass of `object` read; what an earlier pass of it read no longer counts.
-    pub fn replace(&mut self, object: &ObjectKey, reads: BTreeSet<Read>) {
-        if self.reads.get(object).is_some_and(|known| known.iter().map(AsRef::as_ref).eq(&reads)) {
+    pub fn replace(&mut self, object: &ObjectKey, reads: Reads) {
+        let is_known = |known: &[Read]| known.len() == reads.len() && known.iter().all(|read| reads.contains(read));
+        if self.reads.get(object).is_some_and(|known| is_known(known)) {
             return;
         }
         self.forget(object);
-        let object = Arc::new(object.clone());
-        let shared = reads.into_iter().map(|read| {
-            let entry = self.readers.entry(Arc::new(read));
-            // Where the read was known, this is the one that stands there.
-            let read = Arc::clone(entry.key());
-            let readers = entry.or_default();
-            if let Err(place) = readers.binary_search(&object) {
-                readers.insert(place, Arc::clone(&object));
+        for read in &reads {
+            let readers = self.readers.entry(read.clone()).or_default();
+            if let Err(place) = readers.binary_search(object) {
+                readers.insert(place, object.clone());
             }
-            read
-        });
-        let shared = shared.collect();
-        self.reads.insert(object, shared);
+        }
+        self.reads.insert(object.clone(), reads.into_iter().collect());
     }
 
     /// The object is gone and has no passes any more.
     pub fn forget(&mut self, object: &ObjectKey) {
         for read in self.reads.remove(object).unwrap_or_default() {
             if let Some(readers) = self.readers.get_mut(&read) {
-                if let Ok(place) = readers.binary_search_by(|reader| reader.as_ref().cmp(object)) {
+                if let Ok(place) = readers.binary_search(object) {
                     readers.remove(place);
                 }
                 if readers.is_empty() {
@@ -72,12 +65,8 @@ impl Triggers {
         // Of a cluster-scoped object the last two are the same.
         reads.dedup();
         reads.extend(relations.into_iter().cloned().map(Read::Related));
-        let mut concerned: BTreeSet<ObjectKey> = reads
-            .iter()
-            .filter_map(|read| self.readers.get(read))
-            .flatten()
-            .map(|reader| ObjectKey::clone(reader))
-            .collect();
+        let mut concerned: BTreeSet<ObjectKey> =
+            reads.iter().filter_map(|read| self.readers.get(read)).flatten().cloned().collect();
         if pass::KINDS.contains(&key.kind) {
             concerned.insert(key.clone());
         }
@@ -88,6 +77,8 @@ impl Triggers {
 #[cfg(test)]
 mod tests {
     use capt_api::foreign::WorkspaceApi;
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -111,8 +102,8 @@ mod tests {
     #[test]
     fn a_list_is_read_by_namespace_or_everywhere() {
         let mut triggers = Triggers::default();
-        triggers.replace(&apply("one"), BTreeSet::from([Read::List(Kind::Secret, Some("ns".into()))]));
-        triggers.replace(&apply("all"), BTreeSet::from([Read::List(Kind::Secret, None)]));
+        triggers.replace(&apply("one"), Reads::from_iter([Read::List(Kind::Secret, Some("ns".into()))]));
+        triggers.replace(&apply("all"), Reads::from_iter([Read::List(Kind::Secret, None)]));
         assert_eq!(triggers.concerned(&secret("ns", "x"), &[]), BTreeSet::from([apply("one"), apply("all")]));
         assert_eq!(triggers.concerned(&secret("other", "x"), &[]), BTreeSet::from([apply("all")]));
     }
@@ -120,8 +111,8 @@ mod tests {
     #[test]
     fn only_the_last_reads_of_a_pass_count() {
         let mut triggers = Triggers::default();
-        triggers.replace(&apply("a"), BTreeSet::from([Read::Object(secret("ns", "old"))]));
-        triggers.replace(&apply("a"), BTreeSet::from([Read::Object(secret("ns", "new"))]));
+        triggers.replace(&apply("a"), Reads::from_iter([Read::Object(secret("ns", "old"))]));
+        triggers.replace(&apply("a"), Reads::from_iter([Read::Object(secret("ns", "new"))]));
         assert_eq!(triggers.concerned(&secret("ns", "old"), &[]), BTreeSet::new());
         assert_eq!(triggers.concerned(&secret("ns", "new"), &[]), BTreeSet::from([apply("a")]));
         triggers.forget(&apply("a"));
@@ -141,14 +132,14 @@ mod tests {
     fn any_read() -> impl Strategy<Value = Read> {
         prop_oneof![
             any_key().prop_map(Read::Object),
-            any_key().prop_map(|key| Read::List(key.kind, key.namespace)),
+            any_key().prop_map(|key| Read::List(key.kind, key.namespace.clone())),
             any_key().prop_map(|key| Read::List(key.kind, None)),
             any_relation().prop_map(Read::Related),
         ]
     }
 
     /// By definition: the last reads of each pass, searched one by one.
-    fn searched(last: &BTreeMap<ObjectKey, BTreeSet<Read>>, key: &ObjectKey, said: &[Relation]) -> BTreeSet<ObjectKey> {
+    fn searched(last: &BTreeMap<ObjectKey, Reads>, key: &ObjectKey, said: &[Relation]) -> BTreeSet<ObjectKey> {
         let about = |read: &Read| match read {
             Read::Object(object) => object == key,
             Read::List(kind, None) => *kind == key.kind,
@@ -162,13 +153,13 @@ mod tests {
     proptest! {
         #[test]
         fn the_index_answers_as_a_search_would(
-            steps in prop::collection::vec((any_key(), prop::option::of(prop::collection::btree_set(any_read(), 0..4))), 0..24),
+            steps in prop::collection::vec((any_key(), prop::option::of(prop::collection::vec(any_read(), 0..4))), 0..24),
             event in any_key(),
             said in prop::collection::vec(any_relation(), 0..3),
         ) {
             let (mut triggers, mut last) = (Triggers::default(), BTreeMap::new());
             for (object, reads) in steps {
-                if let Some(reads) = reads {
+                if let Some(reads) = reads.map(Reads::from_iter) {
                     triggers.replace(&object, reads.clone());
                     last.insert(object, reads);
                 } else {

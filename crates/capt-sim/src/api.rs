@@ -65,8 +65,12 @@ impl Api {
 
     /// The keys of all objects of `kind`.
     pub fn keys_of(&self, kind: Kind) -> Vec<ObjectKey> {
-        let first = ObjectKey { kind, namespace: None, name: String::new() };
-        self.objects.range(first..).map(|(key, _)| key).take_while(|key| key.kind == kind).cloned().collect()
+        self.objects
+            .range(ObjectKey::before(kind, None)..)
+            .map(|(key, _)| key)
+            .take_while(|key| key.kind == kind)
+            .cloned()
+            .collect()
     }
 
     /// Changes after the version `seen`, in order.

@@ -9,7 +9,7 @@
 mod walk;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{HashMap, VecDeque},
     fmt::Write,
 };
 
@@ -19,6 +19,7 @@ use capt_status::{
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
 };
+use foldhash::fast::RandomState;
 
 use crate::{
     object::{Kind, ObjectKey},
@@ -73,17 +74,22 @@ struct Maker {
 /// An object of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
+    key: ObjectKey,
     standing: Standing,
     maker: Option<Maker>,
     /// It comes to be while its maker becomes ready, and a status shows it only after that.
     late: bool,
+    /// Places of what it depends on, in the order of their keys.
+    targets: Vec<usize>,
 }
 
 /// Objects and what each of them depends on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Graph {
-    nodes: BTreeMap<ObjectKey, Node>,
-    edges: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Nearest to the roots first.
+    nodes: Vec<Node>,
+    /// Their places.
+    places: HashMap<ObjectKey, usize, RandomState>,
     /// Whether a user said what an apply waits for; without that there is no circle.
     has_waits: bool,
 }
@@ -94,24 +100,71 @@ impl Graph {
         walk::graph(view, roots, settings)
     }
 
+    /// The place of the object at `key`, the next one if it has none.
+    fn place(&mut self, key: ObjectKey) -> usize {
+        if let Some(at) = self.places.get(&key) {
+            return *at;
+        }
+        let at = self.nodes.len();
+        self.places.insert(key.clone(), at);
+        self.nodes.push(Node { key, standing: Standing::Unknown, maker: None, late: false, targets: Vec::new() });
+        at
+    }
+
+    /// Says that the object at one place depends on that at another.
+    fn connect(&mut self, from: usize, to: usize) {
+        let target = self.nodes.get(to).map(|node| &node.key);
+        let Some(node) = self.nodes.get(from) else { return };
+        let Err(order) =
+            node.targets.binary_search_by(|known| self.nodes.get(*known).map(|node| &node.key).cmp(&target))
+        else {
+            return;
+        };
+        if let Some(node) = self.nodes.get_mut(from) {
+            node.targets.insert(order, to);
+        }
+    }
+
+    /// Says what was found of the object at a place.
+    fn settle(&mut self, at: usize, standing: Standing, maker: Option<Maker>, late: bool) {
+        if let Some(node) = self.nodes.get_mut(at) {
+            (node.standing, node.maker, node.late) = (standing, maker, late);
+        }
+    }
+
     /// All objects, in the order of their keys.
     pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, Standing)> {
-        self.nodes.iter().map(|(key, node)| (key, node.standing))
+        let mut objects: Vec<(&ObjectKey, Standing)> =
+            self.nodes.iter().map(|node| (&node.key, node.standing)).collect();
+        objects.sort_unstable_by_key(|(key, _)| *key);
+        objects.into_iter()
+    }
+
+    fn node(&self, key: &ObjectKey) -> Option<&Node> {
+        self.nodes.get(*self.places.get(key)?)
+    }
+
+    fn targets_of<'g>(&'g self, node: &'g Node) -> impl Iterator<Item = &'g Node> {
+        node.targets.iter().filter_map(|at| self.nodes.get(*at))
     }
 
     /// How the object at `key` stands, if it is in the graph.
     pub fn standing(&self, key: &ObjectKey) -> Option<Standing> {
-        self.nodes.get(key).map(|node| node.standing)
+        self.node(key).map(|node| node.standing)
     }
 
     /// What the object at `key` depends on, directly.
     pub fn targets(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
-        self.edges.get(key).into_iter().flatten()
+        self.node(key).into_iter().flat_map(|node| self.targets_of(node)).map(|node| &node.key)
     }
 
-    /// The objects that depend on the one at `key`, directly.
+    /// The objects that depend on the one at `key`, directly, in the order of their keys.
     pub fn dependents(&self, key: &ObjectKey) -> Vec<&ObjectKey> {
-        self.edges.iter().filter(|(_, targets)| targets.contains(key)).map(|(source, _)| source).collect()
+        let Some(at) = self.places.get(key) else { return Vec::new() };
+        let sources = self.nodes.iter().filter(|node| node.targets.contains(at));
+        let mut sources: Vec<&ObjectKey> = sources.map(|node| &node.key).collect();
+        sources.sort_unstable();
+        sources
     }
 
     /// The objects that depend on the one at `key`, directly or by way of others, each with the length of the
@@ -134,11 +187,13 @@ impl Graph {
     /// The whole graph as it is on the wire, without a limit.
     pub fn to_wire(&self) -> Dependencies {
         let mut wire = Dependencies::default();
-        for (key, node) in &self.nodes {
-            wire.nodes.insert(key.to_string(), wire_node(key, node.standing.as_str()));
-        }
-        for (key, targets) in &self.edges {
-            wire.edges.insert(key.to_string(), targets.iter().map(ToString::to_string).collect());
+        for node in &self.nodes {
+            let name = node.key.to_string();
+            if !node.targets.is_empty() {
+                let targets = self.targets_of(node).map(|target| target.key.to_string());
+                wire.edges.insert(name.clone(), targets.collect());
+            }
+            wire.nodes.insert(name, wire_node(&node.key, node.standing.as_str()));
         }
         wire
     }
@@ -157,17 +212,15 @@ impl Graph {
 
     /// What the status of a provider object shows after a plan.
     pub fn status(&self, after: &After<'_>) -> Dependencies {
-        let (shown, truncated) = self.shown(after);
-        let mut graph = Dependencies { truncated, ..Dependencies::default() };
-        // Each with its name on the wire, which is made once.
-        let names: Vec<String> = shown.iter().map(|(key, _)| key.to_string()).collect();
-        for ((key, word), name) in shown.iter().zip(&names) {
-            graph.add(name, wire_node(key, word));
+        let Shown { nodes, has, is_truncated } = self.shown(after);
+        let mut graph = Dependencies { truncated: is_truncated, ..Dependencies::default() };
+        for (node, word) in &nodes {
+            graph.add(&node.key.to_string(), wire_node(&node.key, word));
         }
-        for ((key, _), name) in shown.iter().zip(&names) {
-            for target in self.targets(key) {
-                if let Some(at) = shown.iter().position(|(known, _)| *known == target) {
-                    graph.connect(name, &names[at]);
+        for (node, _) in &nodes {
+            for target in node.targets.iter().filter(|at| has.get(**at) == Some(&true)) {
+                if let Some(target) = self.nodes.get(*target) {
+                    graph.connect(&node.key.to_string(), &target.key.to_string());
                 }
             }
         }
@@ -177,57 +230,80 @@ impl Graph {
     /// Whether `stored` says already what [`Graph::status`] would, the order of targets aside; builds nothing.
     pub fn is_shown_by(&self, stored: &Dependencies, after: &After<'_>) -> bool {
         let Dependencies { nodes, edges, truncated } = stored;
-        let (shown, is_truncated) = self.shown(after);
-        if (*truncated, nodes.len()) != (is_truncated, shown.len()) {
+        let shown = self.shown(after);
+        if (*truncated, nodes.len()) != (shown.is_truncated, shown.nodes.len()) {
             return false;
         }
-        let (mut name, mut target_name, mut sources) = (String::new(), String::new(), 0);
-        for (key, word) in &shown {
+        let (mut name, mut sources) = (String::new(), 0);
+        for (node, word) in &shown.nodes {
+            let key = &node.key;
             write_name(&mut name, key);
             let Some(DependencyNode { type_, name: of, namespace, status }) = nodes.get(&name) else { return false };
             if (type_.as_str(), of, namespace, status.as_str()) != (key.kind.name(), &key.name, &key.namespace, word) {
                 return false;
             }
             let told: &[String] = edges.get(&name).map_or(&[], Vec::as_slice);
-            let mut count = 0;
-            for target in self.targets(key).filter(|target| shown.iter().any(|(known, _)| known == target)) {
-                count += 1;
-                write_name(&mut target_name, target);
-                if !told.contains(&target_name) {
-                    return false;
-                }
-            }
+            let targets = || node.targets.iter().filter(|at| shown.has.get(**at) == Some(&true));
+            let count = targets().count();
             if told.len() != count {
                 return false;
+            }
+            for target in targets().filter_map(|at| self.nodes.get(*at)) {
+                if !told.iter().any(|told| is_name(told, &target.key)) {
+                    return false;
+                }
             }
             sources += usize::from(count > 0);
         }
         edges.len() == sources
     }
 
-    /// The objects that a status shows, nearest to the root first, each with how it stands after the plan; and
-    /// whether there are more than a status has room for.
-    fn shown<'g>(&'g self, after: &After<'g>) -> (Vec<(&'g ObjectKey, &'static str)>, bool) {
+    /// The objects that a status shows.
+    fn shown<'g>(&'g self, after: &After<'g>) -> Shown<'g> {
         let After { root, state, ready: _, actions: _ } = after;
         let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(|maker| after.is_ready(maker));
-        let mut shown: Vec<(&ObjectKey, &'static str)> = Vec::with_capacity(MAX_NODES / 2);
-        shown.extend(self.nodes.contains_key(*root).then_some((*root, state.as_str())));
+        let mut shown =
+            Shown { nodes: Vec::with_capacity(MAX_NODES / 2), has: vec![false; self.nodes.len()], is_truncated: false };
+        for (known, node) in shown.has.iter_mut().zip(&self.nodes) {
+            if node.key == **root {
+                *known = true;
+                shown.nodes.push((node, state.as_str()));
+            }
+        }
         let mut at = 0;
-        while let Some((key, _)) = shown.get(at) {
+        while let Some((node, _)) = shown.nodes.get(at).copied() {
             if at == MAX_NODES {
-                shown.truncate(MAX_NODES);
-                return (shown, true);
+                shown.is_truncated = true;
+                for (node, _) in shown.nodes.drain(MAX_NODES..) {
+                    if let Some(known) = self.places.get(&node.key).and_then(|at| shown.has.get_mut(*at)) {
+                        *known = false;
+                    }
+                }
+                break;
             }
             at += 1;
-            for target in self.targets(key) {
-                let is_known = shown.iter().any(|(known, _)| *known == target);
-                if let Some(node) = self.nodes.get(target).filter(|node| !is_known && is_shown(node)) {
-                    shown.push((target, after.standing(target, node).as_str()));
+            for target in &node.targets {
+                let (Some(known @ false), Some(node)) = (shown.has.get_mut(*target), self.nodes.get(*target)) else {
+                    continue;
+                };
+                if is_shown(node) {
+                    *known = true;
+                    shown.nodes.push((node, after.standing(&node.key, node).as_str()));
                 }
             }
         }
-        (shown, false)
+        shown
     }
+}
+
+/// What a status shows of a graph.
+struct Shown<'g> {
+    /// The objects, nearest to the root first, each with how it stands after the plan.
+    nodes: Vec<(&'g Node, &'static str)>,
+    /// Whether the object at a place is among them.
+    has: Vec<bool>,
+    /// Whether there are more than a status has room for.
+    is_truncated: bool,
 }
 
 /// A provider object once the plan in hand is carried out.
@@ -265,6 +341,15 @@ impl After<'_> {
             (_, standing) => standing,
         }
     }
+}
+
+/// Whether `name` is that of the object at `key` on the wire.
+fn is_name(name: &str, key: &ObjectKey) -> bool {
+    let parts = key.namespace.iter().chain([&key.name]);
+    let rest = parts.fold(name.strip_prefix(key.kind.name()), |rest, part| {
+        rest.and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.strip_prefix(part.as_str()))
+    });
+    rest == Some("")
 }
 
 /// The name of the object at `key` on the wire, in place of what `name` held.

@@ -2,15 +2,13 @@
 //!
 //! What CAPT is about to make is put in as it will be, so that a graph does not change when it is made.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use capt_api::{
     CAPTCluster, CAPTControlPlane, TemplateReference, WorkspaceTemplateApply,
     foreign::{WorkspaceApi, WorkspaceView},
 };
 use kube::{Resource, ResourceExt};
 
-use super::{Graph, Maker, Node, Standing};
+use super::{Graph, Maker, Standing};
 use crate::{
     captcluster, captcontrolplane, meta,
     object::{Kind, ObjectKey},
@@ -32,12 +30,15 @@ struct Origin {
 }
 
 pub(super) fn graph(view: &View<'_>, roots: impl IntoIterator<Item = ObjectKey>, settings: Settings) -> Graph {
-    let mut walk =
-        Walk { view, settings, graph: Graph::default(), origins: BTreeMap::new(), queue: roots.into_iter().collect() };
-    while let Some(key) = walk.queue.pop_front() {
-        if !walk.graph.nodes.contains_key(&key) {
-            walk.visit(key);
-        }
+    let mut walk = Walk { view, settings, graph: Graph::default(), origins: Vec::new() };
+    for root in roots {
+        walk.place(root);
+    }
+    // Whoever is referred to gets a place behind all that have one, and its turn there.
+    let mut at = 0;
+    while let Some(key) = walk.graph.nodes.get(at).map(|node| node.key.clone()) {
+        walk.visit(at, &key);
+        at += 1;
     }
     walk.graph
 }
@@ -46,52 +47,49 @@ struct Walk<'v, 'w> {
     view: &'v View<'w>,
     settings: Settings,
     graph: Graph,
-    origins: BTreeMap<ObjectKey, Origin>,
-    queue: VecDeque<ObjectKey>,
+    /// What is known of each object that has a place.
+    origins: Vec<Option<Origin>>,
 }
 
 impl Walk<'_, '_> {
-    fn visit(&mut self, key: ObjectKey) {
-        let namespace = key.namespace.as_deref().unwrap_or_default();
+    fn visit(&mut self, at: usize, key: &ObjectKey) {
         // Each is visited once.
-        let origin = self.origins.remove(&key);
+        let origin = self.origins.get_mut(at).and_then(Option::take);
         let standing = match key.kind {
-            Kind::Cluster => standing(&self.view.cluster(namespace, &key.name), Standing::Missing, |cluster| {
+            Kind::Cluster => standing(&self.view.cluster_at(key.clone()), Standing::Missing, |cluster| {
                 if cluster.meta.deleting { Standing::Deleting } else { Standing::Present }
             }),
             Kind::CaptCluster => {
-                let seen = self.view.captcluster(namespace, &key.name);
+                let seen = self.view.captcluster_at(key.clone());
                 if let Some(object) = seen.present() {
-                    self.captcluster(&key, object);
+                    self.captcluster(key, object);
                 }
                 standing(&seen, Standing::Missing, |object| {
                     provider(object.as_ref(), object.status.as_ref().is_some_and(|status| status.ready))
                 })
             }
             Kind::CaptControlPlane => {
-                let seen = self.view.control_plane(namespace, &key.name);
+                let seen = self.view.control_plane_at(key.clone());
                 if let Some(object) = seen.present() {
-                    self.control_plane(&key, object);
+                    self.control_plane(key, object);
                 }
                 standing(&seen, Standing::Missing, |object| {
                     provider(object.as_ref(), object.status.as_ref().is_some_and(|status| status.ready))
                 })
             }
-            Kind::Apply => self.apply(&key, namespace, origin.as_ref()),
-            Kind::Template => {
-                standing(&self.view.template(namespace, &key.name), Standing::Missing, |_| Standing::Present)
-            }
+            Kind::Apply => self.apply(key, origin.as_ref()),
+            Kind::Template => standing(&self.view.template_at(key.clone()), Standing::Missing, |_| Standing::Present),
             Kind::Workspace(_) => {
                 let seen = self.view.workspace(key.clone());
                 standing(&seen, absent(origin.as_ref()), |workspace| of_workspace(workspace, origin.as_ref()))
             }
             Kind::Secret => {
-                let seen = self.view.secret(namespace, &key.name);
+                let seen = self.view.secret_at(key.clone());
                 standing(&seen, absent(origin.as_ref()), |_| Standing::Present)
             }
         };
         let Origin { maker, ready: _, late, template: _, after: _ } = origin.unwrap_or_default();
-        self.graph.nodes.insert(key, Node { standing, maker, late });
+        self.graph.settle(at, standing, maker, late);
     }
 
     fn captcluster(&mut self, key: &ObjectKey, object: &CAPTCluster) {
@@ -101,12 +99,13 @@ impl Walk<'_, '_> {
         let template = template_key(template, namespace);
         self.edge(key, template.clone());
         let name = captcluster::apply_name(object);
-        let exists = self.view.apply(namespace, &name).present().is_some();
+        let apply = ObjectKey::new(Kind::Apply, namespace, &name);
+        let exists = self.view.apply_at(apply.clone()).present().is_some();
         // Beside a VPC that exists none is made.
         if exists || object.spec.existing_vpc_id.as_deref().is_none_or(str::is_empty) {
             let ready = object.status.as_ref().is_some_and(|status| status.ready);
             let maker = Maker { key: key.clone(), ready };
-            self.child(maker, namespace, &name, Origin { template: Some(template), ..Origin::default() });
+            self.child(maker, apply, Origin { template: Some(template), ..Origin::default() });
         }
     }
 
@@ -120,7 +119,7 @@ impl Walk<'_, '_> {
         let vpc = infrastructure.and_then(|infrastructure| {
             self.edge(key, infrastructure.clone());
             let namespace = infrastructure.namespace.as_deref().unwrap_or_default();
-            let seen = self.view.captcluster(namespace, &infrastructure.name);
+            let seen = self.view.captcluster_at(infrastructure.clone());
             let captcluster = seen.present()?;
             captcluster.spec.vpc_template_ref.as_ref()?;
             Some(ObjectKey::new(Kind::Apply, namespace, &captcluster::apply_name(captcluster)))
@@ -128,10 +127,12 @@ impl Walk<'_, '_> {
         let template = template_key(&object.spec.workspace_template_ref, namespace);
         self.edge(key, template.clone());
         let origin = Origin { template: Some(template), after: vpc, ..Origin::default() };
-        self.child(maker.clone(), namespace, &captcontrolplane::apply_name(object), origin);
+        let eks = ObjectKey::new(Kind::Apply, namespace, &captcontrolplane::apply_name(object));
+        self.child(maker.clone(), eks, origin);
         for name in captcontrolplane::further_applies(&key.name) {
-            if self.view.apply(namespace, &name).present().is_some() {
-                self.child(maker.clone(), namespace, &name, Origin { late: true, ..Origin::default() });
+            let further = ObjectKey::new(Kind::Apply, namespace, &name);
+            if self.view.apply_at(further.clone()).present().is_some() {
+                self.child(maker.clone(), further, Origin { late: true, ..Origin::default() });
             }
         }
         for name in meta::owner_cluster_name(object).into_iter().flat_map(captcontrolplane::secret_names) {
@@ -142,13 +143,12 @@ impl Walk<'_, '_> {
     }
 
     /// An apply of a provider object, and the connection Secret that the outputs are read from.
-    fn child(&mut self, maker: Maker, namespace: &str, name: &str, origin: Origin) {
+    fn child(&mut self, maker: Maker, key: ObjectKey, origin: Origin) {
         let (owner, ready) = (maker.key.clone(), maker.ready);
-        let key = ObjectKey::new(Kind::Apply, namespace, name);
         self.edge(&owner, key.clone());
-        if let Some(apply) = self.view.apply(namespace, name).present()
+        if let Some(apply) = self.view.apply_at(key.clone()).present()
             && let Some(workspace) = ownership::claim(self.view, apply, self.settings.workspace_api).ours()
-            && let Some(secret) = outputs::connection_secret(workspace, namespace)
+            && let Some(secret) = outputs::connection_secret(workspace, key.namespace.as_deref().unwrap_or_default())
         {
             let late = Origin { maker: Some(maker.clone()), ready, late: true, ..Origin::default() };
             self.know(secret.clone(), late);
@@ -158,8 +158,9 @@ impl Walk<'_, '_> {
         self.know(key, Origin { maker: Some(maker), ready, ..origin });
     }
 
-    fn apply(&mut self, key: &ObjectKey, namespace: &str, origin: Option<&Origin>) -> Standing {
-        let seen = self.view.apply(namespace, &key.name);
+    fn apply(&mut self, key: &ObjectKey, origin: Option<&Origin>) -> Standing {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let seen = self.view.apply_at(key.clone());
         let Some(apply) = seen.present() else {
             if let Some(Origin { maker, ready, late, template, after }) = origin.cloned() {
                 for target in template.into_iter().chain(after) {
@@ -207,7 +208,7 @@ impl Walk<'_, '_> {
     /// The apply of that name, or the Workspace where there is only that.
     fn waited_for(&self, apply: ObjectKey) -> ObjectKey {
         let namespace = apply.namespace.as_deref().unwrap_or_default();
-        match self.view.apply(namespace, &apply.name) {
+        match self.view.apply_at(apply.clone()) {
             Seen::Unknown | Seen::Present(_) => apply,
             Seen::Absent { live: _ } => WorkspaceApi::ALL
                 .map(|api| ObjectKey::new(Kind::Workspace(api), namespace, &apply.name))
@@ -245,15 +246,23 @@ impl Walk<'_, '_> {
 
     /// Says what is known of an object before it is looked at; who says it first counts.
     fn know(&mut self, key: ObjectKey, origin: Origin) {
-        self.origins.entry(key).or_insert(origin);
+        let at = self.place(key);
+        if let Some(known @ None) = self.origins.get_mut(at) {
+            *known = Some(origin);
+        }
     }
 
     fn edge(&mut self, from: &ObjectKey, to: ObjectKey) {
-        self.queue.push_back(to.clone());
-        match self.graph.edges.get_mut(from) {
-            Some(targets) => targets.insert(to),
-            None => self.graph.edges.entry(from.clone()).or_default().insert(to),
-        };
+        let (from, to) = (self.place(from.clone()), self.place(to));
+        self.graph.connect(from, to);
+    }
+
+    fn place(&mut self, key: ObjectKey) -> usize {
+        let at = self.graph.place(key);
+        if self.origins.len() <= at {
+            self.origins.push(None);
+        }
+        at
     }
 }
 

@@ -13,13 +13,15 @@ use crate::object::Kind;
 
 #[rustfmt::skip]
 /// Words of the code that stand for something else than a reason.
-const OTHER: [&str; 37] = [
+const OTHER: [&str; 38] = [
     // Conditions.
     "Ready", "Available", "Healthy", "Reconciling", "Stalled", "Paused", "Deleting", "InfrastructureReady",
     "ControlPlaneReady", "ControlPlaneAvailable", "ControlPlaneInitialized", "WorkersAvailable",
     "RemoteConnectionProbe", "True", "False",
     // States, phases and results.
     "Pending", "Provisioning", "Failed", "Succeeded", "TimedOut", "Unknown", "Present", "Missing",
+    // In the output for debugging.
+    "ObjectKey",
     // Of Crossplane, its provider and Kubernetes.
     "ReconcilePaused", "ClusterProviderConfig", "Orphan", "Always", "Observe", "Delete",
     "LateInitialize", "Normal", "Warning", "Plan", "Create", "Update", "Apply", "Status",

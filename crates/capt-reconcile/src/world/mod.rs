@@ -10,14 +10,15 @@ mod relation;
 mod tests;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use capt_status::Time;
+use foldhash::fast::RandomState;
 
 use crate::object::{Kind, Object, ObjectKey};
 pub use relation::Relation;
 pub(crate) use relation::target;
-pub use view::{Read, View};
+pub use view::{Read, Reads, View};
 
 /// What is known of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +95,11 @@ pub struct Probe {
 /// The objects that are known.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    objects: BTreeMap<ObjectKey, Entry>,
+    objects: HashMap<ObjectKey, Entry, RandomState>,
+    /// Their keys in order, to list them.
+    keys: BTreeSet<ObjectKey>,
     /// Who says so.
-    related: BTreeMap<Relation, BTreeSet<ObjectKey>>,
+    related: HashMap<Relation, BTreeSet<ObjectKey>, RandomState>,
     coverage: BTreeMap<Kind, Coverage>,
     /// Single objects that are not known although their kind is.
     unknown: BTreeSet<ObjectKey>,
@@ -197,10 +200,16 @@ impl World {
                 self.related.entry(relation.clone()).or_default().insert(key.clone());
             }
         }
-        self.objects.insert(key, Entry { object, resource_version, relations });
+        if let Some(entry) = self.objects.get_mut(&key) {
+            *entry = Entry { object, resource_version, relations };
+        } else {
+            self.keys.insert(key.clone());
+            self.objects.insert(key, Entry { object, resource_version, relations });
+        }
     }
 
     fn forget(&mut self, key: &ObjectKey) {
+        self.keys.remove(key);
         for relation in self.objects.remove(key).into_iter().flat_map(|entry| entry.relations) {
             if let Some(keys) = self.related.get_mut(&relation) {
                 keys.remove(key);
@@ -243,11 +252,11 @@ impl World {
     /// The objects of `kind`, of one namespace or of all. Keys are ordered by kind, namespace and name,
     /// so nothing else is looked at.
     fn of(&self, kind: Kind, namespace: Option<&str>) -> impl Iterator<Item = (&ObjectKey, &Entry)> {
-        let namespace = namespace.map(str::to_owned);
-        let first = ObjectKey { kind, namespace: namespace.clone(), name: String::new() };
-        self.objects
-            .range(first..)
-            .take_while(move |(key, _)| key.kind == kind && (namespace.is_none() || key.namespace == namespace))
+        let first = ObjectKey::before(kind, namespace);
+        let keys = self.keys.range(first.clone()..).take_while(move |key| {
+            key.kind == first.kind && (first.namespace.is_none() || key.namespace == first.namespace)
+        });
+        keys.filter_map(|key| Some((key, self.objects.get(key)?)))
     }
 
     /// What the object at `key` says of others; it is the same before and after a change that says nothing new of

@@ -16,17 +16,8 @@ use crate::{
 /// Something that an object says of another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// An object of `kind` in `namespace` is owned by the `owner` called `name`.
-    Owned {
-        /// Kind of the object: a CAPTControlPlane or an apply.
-        kind: Kind,
-        /// Namespace of both.
-        namespace: Option<String>,
-        /// Kind of the owner.
-        owner: Kind,
-        /// Name of the owner.
-        name: String,
-    },
+    /// An object of this kind, a CAPTControlPlane or an apply, is owned by the one at the key, in its namespace.
+    Owned(Kind, ObjectKey),
     /// An apply waits for the apply at this key, or for the Workspace of that name.
     Waiting(ObjectKey),
     /// An apply is so broken that it cannot be told what it waits for.
@@ -37,7 +28,7 @@ impl Relation {
     /// Kind and namespace of the objects that can say it; no namespace for all.
     pub fn among(&self) -> (Kind, Option<&str>) {
         match self {
-            Self::Owned { kind, namespace, owner: _, name: _ } => (*kind, namespace.as_deref()),
+            Self::Owned(kind, owner) => (*kind, owner.namespace.as_deref()),
             Self::Waiting(_) | Self::Unreadable => (Kind::Apply, None),
         }
     }
@@ -54,8 +45,8 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
     let mut said: BTreeSet<Relation> = BTreeSet::new();
     let mut own = |group: &str, kind: &str, name: &str| {
         if let Some(owner) = Kind::find(group, kind) {
-            let (kind, namespace, name) = (key.kind, key.namespace.clone(), name.to_owned());
-            said.insert(Relation::Owned { kind, namespace, owner, name });
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            said.insert(Relation::Owned(key.kind, ObjectKey::new(owner, namespace, name)));
         }
     };
     match object {

@@ -117,7 +117,7 @@ fn reads_are_recorded_whether_or_not_something_is_there() {
     view.secret("ns", "a");
     view.applies();
     let expected =
-        BTreeSet::from([Read::Object(ObjectKey::new(Kind::Secret, "ns", "a")), Read::List(Kind::Apply, None)]);
+        Reads::from_iter([Read::Object(ObjectKey::new(Kind::Secret, "ns", "a")), Read::List(Kind::Apply, None)]);
     assert_eq!(view.into_reads(), expected);
 }
 

@@ -1,11 +1,12 @@
 //! What a pass sees of a world, and what it has read of it.
 
-use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+use std::{cell::RefCell, collections::HashSet, sync::Arc};
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
     foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
 };
+use foldhash::fast::RandomState;
 
 use super::{Coverage, Probe, Relation, Seen, World};
 use crate::{
@@ -24,21 +25,29 @@ pub enum Read {
     Related(Relation),
 }
 
+/// What a pass read, in no order.
+pub type Reads = HashSet<Read, RandomState>;
+
 /// Reads a [`World`] and records what was read.
 #[derive(Debug)]
 pub struct View<'w> {
     world: &'w World,
-    reads: RefCell<BTreeSet<Read>>,
+    reads: RefCell<Reads>,
 }
 
-/// Accessors by type; an object that does not parse is unknown.
+/// Accessors by type, by name and by a key of that kind; an object that does not parse is unknown.
 macro_rules! accessors {
-    ($($get:ident $variant:ident $kind:expr => $type:ty;)*) => {
+    ($($get:ident $at:ident $variant:ident $kind:expr => $type:ty;)*) => {
         impl View<'_> {
             $(
                 #[doc = concat!("The ", stringify!($type), " `name` in `namespace`.")]
                 pub fn $get(&self, namespace: &str, name: &str) -> Seen<Arc<$type>> {
-                    match self.get(ObjectKey::new($kind, namespace, name)) {
+                    self.$at(ObjectKey::new($kind, namespace, name))
+                }
+
+                #[doc = concat!("The ", stringify!($type), " at `key`.")]
+                pub fn $at(&self, key: ObjectKey) -> Seen<Arc<$type>> {
+                    match self.get(key) {
                         Seen::Present(Object::$variant(object)) => Seen::Present(Arc::clone(object)),
                         Seen::Present(_) | Seen::Unknown => Seen::Unknown,
                         Seen::Absent { live } => Seen::Absent { live },
@@ -50,18 +59,19 @@ macro_rules! accessors {
 }
 
 accessors! {
-    cluster Cluster Kind::Cluster => ClusterView;
-    captcluster CaptCluster Kind::CaptCluster => CAPTCluster;
-    control_plane ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
-    template Template Kind::Template => WorkspaceTemplate;
-    apply Apply Kind::Apply => WorkspaceTemplateApply;
-    secret Secret Kind::Secret => SecretView;
+    cluster cluster_at Cluster Kind::Cluster => ClusterView;
+    captcluster captcluster_at CaptCluster Kind::CaptCluster => CAPTCluster;
+    control_plane control_plane_at ControlPlane Kind::CaptControlPlane => CAPTControlPlane;
+    template template_at Template Kind::Template => WorkspaceTemplate;
+    apply apply_at Apply Kind::Apply => WorkspaceTemplateApply;
+    secret secret_at Secret Kind::Secret => SecretView;
 }
 
 impl<'w> View<'w> {
     /// A view that has read nothing yet.
-    pub const fn new(world: &'w World) -> Self {
-        Self { world, reads: RefCell::new(BTreeSet::new()) }
+    pub fn new(world: &'w World) -> Self {
+        // About as much as a control plane reads.
+        Self { world, reads: RefCell::new(Reads::with_capacity_and_hasher(28, RandomState::default())) }
     }
 
     /// The Workspace at `key`.
@@ -172,7 +182,7 @@ impl<'w> View<'w> {
     }
 
     /// What was read so far.
-    pub fn into_reads(self) -> BTreeSet<Read> {
+    pub fn into_reads(self) -> Reads {
         self.reads.into_inner()
     }
 
@@ -195,8 +205,7 @@ impl<'w> View<'w> {
         owner: Kind,
         name: &str,
     ) -> Option<impl Iterator<Item = &'w Object> + use<'w>> {
-        let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
-        self.related(Relation::Owned { kind, namespace, owner, name })
+        self.related(Relation::Owned(kind, ObjectKey::new(owner, namespace.unwrap_or_default(), name)))
     }
 
     /// The objects that say `relation`; `None` if not all of their kind are known.

@@ -135,7 +135,7 @@ const USED: [(Kind, &str, &str); 2] = [
 
 fn workspaces(simulation: &Simulation) -> Vec<String> {
     let keys = simulation.api.keys_of(Kind::Workspace(WorkspaceApi::Cluster));
-    keys.into_iter().map(|key| key.name).collect()
+    keys.into_iter().map(|key| key.name.clone()).collect()
 }
 
 fn use_apply(simulation: &mut Simulation, kind: Kind, name: &str) {

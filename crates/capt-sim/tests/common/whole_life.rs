@@ -87,7 +87,7 @@ fn ready(simulation: &Simulation) -> usize {
     let is_ready = |kind, key: &ObjectKey| {
         simulation
             .api
-            .get(&ObjectKey { kind, ..key.clone() })
+            .get(&ObjectKey::new(kind, key.namespace.as_deref().unwrap_or_default(), &key.name))
             .is_some_and(|object| object["status"]["state"] == "Ready")
     };
     let planes = simulation.api.keys_of(Kind::CaptControlPlane);

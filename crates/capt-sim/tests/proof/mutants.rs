@@ -362,7 +362,7 @@ pub const ALL: &[Mutant] = &[
     }),
     plan("S29", "Secrets go to a fixed namespace", |_, plan, _| {
         for action in plan.actions.iter_mut().filter(|action| action.target.kind == Kind::Secret) {
-            action.target.namespace = Some("fixed".to_owned());
+            action.target = ObjectKey::new(action.target.kind, "fixed", &action.target.name);
         }
     }),
     plan("S30", "a deletion clears the endpoint of the Cluster", |world, plan, _| {

@@ -44,7 +44,7 @@ impl Model {
         let view = View::new(&world);
         let key = self.versions.key(slot).clone();
         let observation = pass::observe(&view, &key, self.settings);
-        let reads: BTreeSet<Read> = view.into_reads();
+        let reads: BTreeSet<Read> = view.into_reads().into_iter().collect();
         let decision = match observation {
             Observation::Complete(observed) => {
                 let mut plan = pass::plan(&observed, state::time(tick));
