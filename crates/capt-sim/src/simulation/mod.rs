@@ -172,7 +172,12 @@ impl Simulation {
             return false;
         }
         self.provider_seen = self.api.version();
-        self.step_provider()
+        let moved = self.step_provider();
+        if moved && self.api.version() == self.provider_seen {
+            // A worker became free, and no change tells those that wait for one.
+            self.terraform_differs();
+        }
+        moved
     }
 
     /// Terraform does something else from now on.
