@@ -6,7 +6,7 @@
 //! per object, deletionTimestamp while there are finalizers, owners' children collected after them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -33,7 +33,9 @@ pub struct Change {
 /// The API server.
 #[derive(Debug, Default)]
 pub struct Api {
-    objects: BTreeMap<ObjectKey, Arc<Value>>,
+    objects: HashMap<ObjectKey, Arc<Value>>,
+    /// Their keys, in order.
+    keys: BTreeSet<ObjectKey>,
     /// Who refers to an owner, by its uid.
     owned: Index,
     /// Who carries a label, by `name=value`.
@@ -60,17 +62,12 @@ impl Api {
 
     /// The keys of all objects.
     pub fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.objects.keys()
+        self.keys.iter()
     }
 
     /// The keys of all objects of `kind`.
     pub fn keys_of(&self, kind: Kind) -> Vec<ObjectKey> {
-        self.objects
-            .range(ObjectKey::before(kind, None)..)
-            .map(|(key, _)| key)
-            .take_while(|key| key.kind == kind)
-            .cloned()
-            .collect()
+        self.keys.range(ObjectKey::before(kind, None)..).take_while(|key| key.kind == kind).cloned().collect()
     }
 
     /// Changes after the version `seen`, in order.
@@ -88,7 +85,7 @@ impl Api {
     /// object as it is. Does nothing as long as there is little to gain.
     pub fn compact(&mut self, seen: u64) {
         let objects = &self.objects;
-        if self.changes.len() < objects.len() + objects.len() / 4 + 16 {
+        if self.changes.len() < objects.len() + objects.len() / 16 + 16 {
             return;
         }
         self.changes.retain(|Change { key, resource_version, at: _, object }| {
@@ -117,10 +114,9 @@ impl Api {
                     json_patch::patch(object, &patch).map_err(|error| error.to_string())
                 })
             }
-            Request::ApplyStatus { target, manager: _, body } => self.update(target, &body["metadata"], |object| {
-                apply_status(object, &body["status"]);
-                Ok(())
-            }),
+            Request::ApplyStatus { target, manager: _, body } => {
+                self.update_with(target, &body["metadata"], |before| Ok(with_status(before, &body["status"])))
+            }
             Request::MergeStatus { target, manager: _, body } => self.update(target, &body["metadata"], |object| {
                 json_patch::merge(&mut object["status"], &body["status"]);
                 Ok(())
@@ -253,16 +249,29 @@ impl Api {
         precondition: &Value,
         edit: impl FnOnce(&mut Value) -> Result<(), String>,
     ) -> Response {
+        self.update_with(key, precondition, |before| {
+            let mut after = before.clone();
+            edit(&mut after)?;
+            Ok(after)
+        })
+    }
+
+    fn update_with(
+        &mut self,
+        key: &ObjectKey,
+        precondition: &Value,
+        edit: impl FnOnce(&Value) -> Result<Value, String>,
+    ) -> Response {
         let Some(before) = self.objects.get(key).cloned() else { return not_found(key) };
         for field in ["uid", "resourceVersion"] {
             if precondition[field].is_string() && precondition[field] != before["metadata"][field] {
                 return refuse(409, "Conflict", &format!("the object has been modified: {field} differs"));
             }
         }
-        let mut after = Value::clone(&before);
-        if let Err(message) = edit(&mut after) {
-            return refuse(422, "Invalid", &message);
-        }
+        let mut after = match edit(&before) {
+            Ok(after) => after,
+            Err(message) => return refuse(422, "Invalid", &message),
+        };
         if after == *before {
             return Response::Object(before);
         }
@@ -290,6 +299,11 @@ impl Api {
         let before = match object {
             Some(object) => self.objects.insert(key.clone(), Arc::clone(object)),
             None => self.objects.remove(key),
+        };
+        match (before.is_some(), object.is_some()) {
+            (false, true) => self.keys.insert(key.clone()),
+            (true, false) => self.keys.remove(key),
+            (true, true) | (false, false) => false,
         };
         let (before, after) = (before.as_deref(), object.map(AsRef::as_ref));
         let metadata = |field: &str| [before, after].map(|object| object.map(|object| &object["metadata"][field]));
@@ -380,23 +394,26 @@ fn finalizers(object: &Value) -> &[Value] {
 }
 
 /// What an apply by the only manager leaves: its own fields, and the conditions of other writers.
-fn apply_status(object: &mut Value, status: &Value) {
+fn with_status(before: &Value, status: &Value) -> Value {
+    let fields = before.as_object().into_iter().flatten().filter(|(field, _)| *field != "status");
+    let mut object: Value = fields.map(|(field, value)| (field.clone(), value.clone())).collect();
+    object["status"] = status.clone();
     let applied = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     let is_applied = |type_: &Value| applied.iter().any(|condition| condition["type"] == *type_);
-    let mut foreign = match object["status"]["conditions"].take() {
-        Value::Array(stored) => stored,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => Vec::new(),
-    };
-    foreign.retain(|condition| {
-        condition["type"].as_str().is_some_and(|type_| type_.contains('/')) && !is_applied(&condition["type"])
-    });
-    object["status"] = status.clone();
+    let stored = before["status"]["conditions"].as_array().into_iter().flatten();
+    let mut foreign: Vec<Value> = stored
+        .filter(|condition| {
+            condition["type"].as_str().is_some_and(|type_| type_.contains('/')) && !is_applied(&condition["type"])
+        })
+        .cloned()
+        .collect();
     if !foreign.is_empty() {
         match &mut object["status"]["conditions"] {
             Value::Array(conditions) => conditions.append(&mut foreign),
             none => *none = Value::Array(foreign),
         }
     }
+    object
 }
 
 fn not_found(key: &ObjectKey) -> Response {

@@ -68,6 +68,21 @@ impl Release {
 /// One pass of core over every Cluster; true if something was written.
 pub fn step(api: &mut impl Objects, release: Release) -> bool {
     let clusters = api.keys(Kind::Cluster);
+    step_those(api, clusters, release)
+}
+
+/// The Clusters that `object` at `key` concerns, if it says so: itself, or the one that it was adopted for.
+pub fn concerned(key: &ObjectKey, object: &Value) -> Option<ObjectKey> {
+    if key.kind == Kind::Cluster {
+        return Some(key.clone());
+    }
+    let mut owners = object["metadata"]["ownerReferences"].as_array()?.iter();
+    let owner = owners.find(|owner| owner["kind"] == Kind::Cluster.name())?;
+    Some(ObjectKey::new(Kind::Cluster, key.namespace.as_deref()?, owner["name"].as_str()?))
+}
+
+/// One pass of core over `clusters`; true if something was written.
+pub fn step_those(api: &mut impl Objects, clusters: impl IntoIterator<Item = ObjectKey>, release: Release) -> bool {
     let before = api.writes();
     for cluster in clusters {
         reconcile(api, &cluster, release);

@@ -154,14 +154,18 @@ impl Simulation {
         false
     }
 
-    /// Core, unless nothing that it reads has changed since it found nothing to do.
+    /// Core, over the Clusters that changed since it found nothing to do, and those whose objects did.
     fn core_goes_on(&mut self) -> bool {
         let reads = |key: &ObjectKey| matches!(key.kind, Kind::Cluster | Kind::CaptCluster | Kind::CaptControlPlane);
-        if !self.api.changes(self.core_seen).iter().any(|change| reads(&change.key)) {
-            return false;
-        }
+        let changes = self.api.changes(self.core_seen).iter().filter(|change| reads(&change.key));
+        // Of an object that is gone or was never adopted nobody knows whose it is.
+        let of = |change: &Change| core::concerned(&change.key, change.object.as_deref()?);
+        let concerned: Option<BTreeSet<ObjectKey>> = changes.map(of).collect();
         self.core_seen = self.api.version();
-        self.step_core()
+        match concerned {
+            None => self.step_core(),
+            Some(clusters) => core::step_those(&mut self.api, clusters, self.core),
+        }
     }
 
     /// The provider, unless nothing that it reads has changed and no run has ended since.
