@@ -71,14 +71,16 @@ pub(super) fn decide(known: Known<'_>, was_ready: bool) -> Decision {
             ));
         }
     };
+    let is_ours = told || put_out.and_then(|text| text.parse().ok()).as_ref() == Some(&current);
     if Endpoint::new(&spec.host, 443).is_err() {
         // Not a host: a URL from the Go implementation, or a mistake of the user.
         return match output {
             Ok(endpoint) if endpoint == current => Decision::Write(endpoint),
-            Ok(_) | Err(_) => Decision::Keep { endpoint: current, other: None },
+            Ok(_) | Err(_) if is_ours => Decision::Write(current),
+            Ok(endpoint) => Decision::Keep { endpoint: current, other: Some(Other::Overridden(endpoint)) },
+            Err(_) => Decision::Keep { endpoint: current, other: None },
         };
     }
-    let is_ours = told || put_out.and_then(|text| text.parse().ok()).as_ref() == Some(&current);
     match output {
         Ok(endpoint) if endpoint != current => match (is_ours, was_ready) {
             (true, true) => Decision::Keep { endpoint: current, other: Some(Other::Changed(endpoint)) },
@@ -183,8 +185,18 @@ mod tests {
             decide_with(Some(("https://a", 443)), None, Some("a:443"), true),
             Decision::Write(endpoint("a:443"))
         );
-        let keep = Decision::Keep { endpoint: endpoint("b:443"), other: None };
-        assert_eq!(decide_with(Some(("https://b", 443)), None, Some("a:443"), true), keep);
+        // What Terraform put out before is ours too, and its form is put right before anything else is said of it.
+        for output in [None, Some("a:443")] {
+            let decision = decide_with(Some(("https://b", 443)), Some("https://b"), output, true);
+            assert_eq!(decision, Decision::Write(endpoint("b:443")));
+        }
+        for put_out in [None, Some("a:443")] {
+            // That another one is put out is told, as for a host that is one.
+            let other = Some(Other::Overridden(endpoint("a:443")));
+            let keep = |other| Decision::Keep { endpoint: endpoint("b:443"), other };
+            assert_eq!(decide_with(Some(("https://b", 443)), put_out, Some("a:443"), true), keep(other));
+            assert_eq!(decide_with(Some(("https://b", 443)), put_out, None, true), keep(None));
+        }
     }
 
     #[test]

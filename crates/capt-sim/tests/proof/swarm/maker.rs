@@ -8,7 +8,7 @@ use capt_sim::scenario::{Behaviour, Deed, Event, Process, Scenario, chances::Dic
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use super::Mode;
+use super::{Mode, of_users};
 use crate::grammar::Grammar;
 
 pub(super) struct Maker<'g> {
@@ -154,7 +154,7 @@ impl Maker<'_> {
 
     /// Everything is put back as it was.
     pub(super) fn put_back(&mut self, base: &Scenario) {
-        for (key, object) in &base.objects {
+        for (key, object) in of_users(base) {
             let Some(now) = self.objects.get(key) else { continue };
             let back = difference(now, object);
             if !back.is_null() {

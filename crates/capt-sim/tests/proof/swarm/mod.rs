@@ -6,7 +6,7 @@
 //! * history: everything is put back in the end, and it ends as if nothing had ever happened (P21).
 //!
 //! `CAPT_SWARM=2000` plays so many, `CAPT_SWARM=2000..3000` those of these numbers, `CAPT_SEED=17` one of them and
-//! prints what happens.
+//! prints what happens, `CAPT_SEED=4:17` in the world of another base.
 
 mod maker;
 
@@ -34,8 +34,21 @@ use maker::Maker;
 
 /// How many lives where nobody asks for more.
 const LIVES: u64 = 150;
-/// Lives in which something went wrong once; they are played in any case.
-const ONCE_WRONG: [u64; 9] = [119_291, 177_320, 184_920, 203_247, 225_646, 247_670, 250_566, 358_397, 404_665];
+/// The scenarios in whose worlds lives are played, without what happens in them.
+const BASES: [&str; 5] = ["create", "namespaced", "older-core", "existing-vpc", "takeover"];
+/// Lives in which something went wrong once, each with its world; they are played in any case.
+const ONCE_WRONG: [(usize, u64); 10] = [
+    (1, 119_291),
+    (0, 177_320),
+    (0, 184_920),
+    (1, 203_247),
+    (1, 225_646),
+    (0, 247_670),
+    (0, 250_566),
+    (1, 358_397),
+    (0, 404_665),
+    (4, 203),
+];
 /// Most things that happen in a life.
 const DEEDS: usize = 40;
 /// How long CAPT may go on writing after the last thing that happened, until its recovery is over; more where a user asks
@@ -84,7 +97,7 @@ fn life(grammar: &Grammar, base: &Scenario, seed: u64, tally: &Mutex<Tally>) -> 
         dice: Dice::new(seed),
         mode,
         at: Span::ZERO,
-        objects: base.objects.iter().cloned().collect(),
+        objects: of_users(base).cloned().collect(),
         events: Vec::new(),
         deletes: false,
         refused: 0,
@@ -276,10 +289,16 @@ fn otherwise(wanted: &oracle::End, found: &oracle::End) -> Vec<String> {
     wrong
 }
 
+/// The objects in a world that a user made.
+fn of_users(base: &Scenario) -> impl Iterator<Item = &(ObjectKey, Value)> {
+    let kinds = [Kind::Cluster, Kind::CaptCluster, Kind::CaptControlPlane, Kind::Template];
+    base.objects.iter().chain(base.stored.iter().filter(move |(key, _)| kinds.contains(&key.kind)))
+}
+
 /// The worlds in which lives are played, and how each ends where nothing happens.
 fn bases() -> Vec<(Scenario, oracle::End)> {
-    let bases = ["create", "namespaced"].map(library::scenario);
-    bases
+    BASES
+        .map(library::scenario)
         .into_iter()
         .map(|mut base| {
             base.events.clear();
@@ -292,14 +311,14 @@ fn bases() -> Vec<(Scenario, oracle::End)> {
         .collect()
 }
 
-/// Plays the life of `seed`; what is wrong with it.
+/// Plays the life of `seed` in the world of a base; what is wrong with it.
 fn play_one(
     grammar: &Grammar,
     bases: &[(Scenario, oracle::End)],
-    seed: u64,
+    (base, seed): (usize, u64),
     tally: &Mutex<Tally>,
 ) -> (Life, Played, Vec<String>) {
-    let (base, reference) = &bases[usize::try_from(seed / 3 % 2).unwrap()];
+    let (base, reference) = &bases[base];
     let life = life(grammar, base, seed, tally);
     let mut played = play::play(&life.scenario, Random::new(life.chances.clone(), seed));
     let mut compared = false;
@@ -308,11 +327,24 @@ fn play_one(
     (life, played, wrong)
 }
 
+/// A life by its name: `4:203` is that of seed 203 in the world of the fifth base; a seed alone has its own.
+fn named(name: &str) -> (usize, u64) {
+    match name.split_once(':') {
+        Some((base, seed)) => (base.parse().unwrap(), seed.parse().unwrap()),
+        None => of_seed(name.parse().unwrap()),
+    }
+}
+
+/// The life of a seed: each mode in each base.
+fn of_seed(seed: u64) -> (usize, u64) {
+    (usize::try_from(seed / 3).unwrap() % BASES.len(), seed)
+}
+
 #[test]
 fn whatever_happens_the_laws_hold_and_it_comes_to_rest() {
     let (grammar, bases, tally) = (Grammar::new(), bases(), Mutex::new(Tally::default()));
     if let Ok(seed) = std::env::var("CAPT_SEED") {
-        let (life, played, wrong) = play_one(&grammar, &bases, seed.parse().unwrap(), &tally);
+        let (life, played, wrong) = play_one(&grammar, &bases, named(&seed), &tally);
         for event in &life.scenario.events {
             println!("{:>8} deed {:?}", event.at.as_seconds(), event.deed);
         }
@@ -327,9 +359,8 @@ fn whatever_happens_the_laws_hold_and_it_comes_to_rest() {
         let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
         from.parse().unwrap()..to.parse().unwrap()
     });
-    let again = ONCE_WRONG.into_iter().filter(|seed| !seeds.contains(seed));
-    let seeds: Vec<u64> = again.chain(seeds.clone()).collect();
-    let (lives, begin) = (seeds.len(), Instant::now());
+    let asked: Vec<(usize, u64)> = ONCE_WRONG.into_iter().chain(seeds.map(of_seed)).collect();
+    let (lives, begin) = (asked.len(), Instant::now());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
@@ -337,11 +368,11 @@ fn whatever_happens_the_laws_hold_and_it_comes_to_rest() {
                 // Compiled rules are not shared between threads.
                 let grammar = Grammar::new();
                 loop {
-                    let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                    let (life, _, found) = play_one(&grammar, &bases, seed, &tally);
+                    let Some(&(base, seed)) = asked.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    let (life, _, found) = play_one(&grammar, &bases, (base, seed), &tally);
                     if !found.is_empty() {
-                        println!("CAPT_SEED={seed} ({}): {}", life.scenario.name, found.join("; "));
-                        wrong.lock().unwrap().push(seed);
+                        println!("CAPT_SEED={base}:{seed} ({}): {}", life.scenario.name, found.join("; "));
+                        wrong.lock().unwrap().push(format!("{base}:{seed}"));
                     }
                 }
             });
