@@ -15,7 +15,7 @@ use crate::objects::Objects;
 
 const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 
-/// Releases of core that behave differently to a provider.
+/// Releases of core that behave differently to a provider, and none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum Release {
     /// Contract v1beta1; `infrastructureReady` follows the provider and is no latch.
@@ -31,6 +31,9 @@ pub enum Release {
     #[default]
     #[serde(rename = "v1.14")]
     V1_14,
+    /// No core at all: nobody adopts, publishes or deletes.
+    #[serde(rename = "none")]
+    Absent,
 }
 
 impl Release {
@@ -41,7 +44,7 @@ impl Release {
     pub const fn is_v1beta1(self) -> bool {
         match self {
             Self::V1_8 | Self::V1_10 => true,
-            Self::V1_12 | Self::V1_14 => false,
+            Self::V1_12 | Self::V1_14 | Self::Absent => false,
         }
     }
 
@@ -53,13 +56,13 @@ impl Release {
     const fn controls(self) -> bool {
         match self {
             Self::V1_8 | Self::V1_10 | Self::V1_12 => true,
-            Self::V1_14 => false,
+            Self::V1_14 | Self::Absent => false,
         }
     }
 
     const fn latches_infrastructure(self) -> bool {
         match self {
-            Self::V1_8 => false,
+            Self::V1_8 | Self::Absent => false,
             Self::V1_10 | Self::V1_12 | Self::V1_14 => true,
         }
     }
@@ -81,10 +84,10 @@ pub fn concerned(key: &ObjectKey, object: &Value) -> Option<ObjectKey> {
     Some(ObjectKey::new(Kind::Cluster, key.namespace.as_deref()?, owner["name"].as_str()?))
 }
 
-/// One pass of core over `clusters`; true if something was written.
+/// One pass of core over `clusters`, if there is a core; true if something was written.
 pub fn step_those(api: &mut impl Objects, clusters: impl IntoIterator<Item = ObjectKey>, release: Release) -> bool {
     let before = api.writes();
-    for cluster in clusters {
+    for cluster in clusters.into_iter().filter(|_| release != Release::Absent) {
         reconcile(api, &cluster, release);
     }
     api.writes() != before

@@ -8,6 +8,8 @@ use capt_reconcile::{
 use capt_status::State;
 use serde_json::Value;
 
+use crate::core::Release;
+
 /// A law that was broken, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -108,8 +110,7 @@ fn of_state(key: &ObjectKey, before: &Value, after: &Value, violated: &mut impl 
     }
 }
 
-/// Whether `after` differs from `before` in nothing but a URL in the place of the endpoint's host.
-/// Nothing changes but that a failure is gone that core had taken over from a provider object.
+/// Whether nothing changes but that a failure is gone that core had taken over from a provider object.
 fn clears_failure(before: &Value, after: &Value) -> bool {
     let copied =
         before["status"]["failureMessage"].as_str().is_some_and(|text| text.starts_with("Failure detected from"));
@@ -120,6 +121,7 @@ fn clears_failure(before: &Value, after: &Value) -> bool {
     copied && without["status"] == after["status"] && before["spec"] == after["spec"]
 }
 
+/// Whether `after` differs from `before` in nothing but a URL in the place of the endpoint's host.
 fn is_repair(before: &Value, after: &Value) -> bool {
     let endpoint = "/spec/controlPlaneEndpoint";
     let was_url = before.pointer(endpoint).and_then(|endpoint| endpoint["host"].as_str());
@@ -132,15 +134,34 @@ fn is_repair(before: &Value, after: &Value) -> bool {
         && before["status"] == after["status"]
 }
 
-/// Laws of a write of CAPT, which made `after` of `before`; each is null if the object is not there
+/// Whether `after` differs from `before` in nothing but what core would publish, without the signs of core itself: the
+/// status, and an endpoint where there was none or a URL.
+fn is_publication(before: &Value, after: &Value) -> bool {
+    let mut published = before.clone();
+    if before["spec"]["controlPlaneEndpoint"]["host"]
+        .as_str()
+        .is_none_or(|host| host.is_empty() || host.contains("://"))
+        && !after["spec"]["controlPlaneEndpoint"].is_null()
+    {
+        published["spec"]["controlPlaneEndpoint"] = after["spec"]["controlPlaneEndpoint"].clone();
+    }
+    let others = ["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"];
+    !before.is_null()
+        && published["spec"] == after["spec"]
+        && after["status"]["observedGeneration"] == before["status"]["observedGeneration"]
+        && others.iter().all(|field| before["metadata"][field] == after["metadata"][field])
+}
+
+/// Laws of a write of CAPT beside that core, which made `after` of `before`; each is null if the object is not there
 /// (P15: what is not ours stays; P23: no other Terraform state).
-pub fn of_write(request: &Request, before: &Value, after: &Value) -> Vec<Violation> {
+pub fn of_write(core: Release, request: &Request, before: &Value, after: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
     let Some(key) = request.written() else { return broken };
     let mut violated = |law, text: String| broken.push(Violation { law, text });
     match key.kind {
-        // Beside core, which these worlds have, the repair of a URL that Go left is all there is, and of a failure
-        // that core copied from us and never clears.
+        Kind::Cluster if core == Release::Absent && is_publication(before, after) => {}
+        // Beside core the repair of a URL that Go left is all there is, and of a failure that core copied from us and
+        // never clears.
         Kind::Cluster if is_repair(before, after) || clears_failure(before, after) => {}
         Kind::Cluster | Kind::Template => violated("P15", format!("{key} was written")),
         Kind::CaptCluster | Kind::CaptControlPlane | Kind::Apply => {
@@ -171,4 +192,42 @@ pub fn of_write(request: &Request, before: &Value, after: &Value) -> Vec<Violati
         violated("P15", format!("{key} is deleted whoever it is"));
     }
     broken
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn writes_cluster(core: Release, edit: impl FnOnce(&mut Value)) -> usize {
+        let before = json!({"metadata": {"name": "c", "labels": {"a": "b"}}, "spec": {"paused": false}, "status": {}});
+        let mut after = before.clone();
+        edit(&mut after);
+        let target = ObjectKey::new(Kind::Cluster, "ns", "c");
+        let request = Request::MergePatch { target, body: Value::Null };
+        of_write(core, &request, &before, &after).len()
+    }
+
+    #[test]
+    fn a_cluster_is_written_only_where_there_is_no_core_and_only_what_it_would_publish() {
+        let publish = |cluster: &mut Value| {
+            cluster["status"]["phase"] = json!("Provisioned");
+            cluster["spec"]["controlPlaneEndpoint"] = json!({"host": "a", "port": 443});
+        };
+        assert_eq!(writes_cluster(Release::Absent, publish), 0);
+        for release in Release::ALL {
+            assert_eq!(writes_cluster(release, publish), 1, "{release:?}");
+        }
+        let further: [fn(&mut Value); 5] = [
+            |cluster| cluster["status"]["observedGeneration"] = json!(1),
+            |cluster| cluster["metadata"]["finalizers"] = json!(["cluster.cluster.x-k8s.io"]),
+            |cluster| cluster["metadata"]["labels"] = json!({}),
+            |cluster| cluster["spec"]["paused"] = json!(true),
+            |cluster| *cluster = Value::Null,
+        ];
+        for (index, edit) in further.into_iter().enumerate() {
+            assert_eq!(writes_cluster(Release::Absent, edit), 1, "{index}");
+        }
+    }
 }

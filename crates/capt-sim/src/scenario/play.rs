@@ -3,6 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use capt_reconcile::{
+    cluster::mode::ClusterCrd,
     executor::{Effect, Request, Response},
     object::ObjectKey,
     pass::Settings,
@@ -16,6 +17,7 @@ use super::{Behaviour, Deed, Event, Expectation, Process, Scenario, expect, terr
 use crate::{
     Api, Simulation,
     api::Change,
+    core::Release,
     laws::{self, Violation},
     objects::Objects,
     simulation::hooks::{Delivery, Fate, Hooks},
@@ -39,9 +41,11 @@ pub struct Played {
 /// Plays `scenario`; `hooks` say what goes wrong beside it.
 pub fn play(scenario: &Scenario, hooks: impl Hooks + 'static) -> Played {
     let watch = Rc::new(RefCell::new(Watch::default()));
-    let hooks = Watching { hooks, watch: Rc::clone(&watch) };
+    let hooks = Watching { hooks, watch: Rc::clone(&watch), core: scenario.core };
     let behaviours = Rc::new(RefCell::new(scenario.terraform.clone()));
-    let settings = Settings { workspace_api: scenario.workspace_api, ..Settings::default() };
+    // Whose CRD of Cluster it is tells CAPT that there may be none.
+    let cluster_crd = if scenario.core == Release::Absent { ClusterCrd::Bare } else { ClusterCrd::default() };
+    let settings = Settings { workspace_api: scenario.workspace_api, cluster_crd, ..Settings::default() };
     let used = Rc::clone(&behaviours);
     let mut simulation =
         Simulation::new(settings, move |workspace| terraform::run(&used.borrow(), workspace)).with_hooks(hooks);
@@ -185,6 +189,7 @@ pub(super) struct Watch {
 struct Watching<H> {
     hooks: H,
     watch: Rc<RefCell<Watch>>,
+    core: Release,
 }
 
 impl<H: Hooks> Hooks for Watching<H> {
@@ -215,7 +220,7 @@ impl<H: Hooks> Hooks for Watching<H> {
                 Effect::Gone => &Value::Null,
                 Effect::Stored | Effect::Nothing => answer,
             };
-            watch.violations.extend(laws::of_write(request, before.unwrap_or(&Value::Null), after));
+            watch.violations.extend(laws::of_write(self.core, request, before.unwrap_or(&Value::Null), after));
         }
         watch.writes.push(super::timeline::Write::new(request, response, now));
     }

@@ -6,7 +6,10 @@ use capt_reconcile::{
     executor::{Outcome, Request, Response},
     object::Kind,
 };
-use capt_sim::laws::{self, Violation};
+use capt_sim::{
+    core::Release,
+    laws::{self, Violation},
+};
 use capt_status::State as Machine;
 use serde_json::Value;
 
@@ -45,7 +48,7 @@ impl Checks {
             return;
         }
         let value = |id: VersionId| if id == 0 { Value::Null } else { versions.get(id).value.clone() };
-        for Violation { law, text } in laws::of_write(request, &value(old), &value(new)) {
+        for Violation { law, text } in laws::of_write(Release::default(), request, &value(old), &value(new)) {
             self.violated(law, &format!("{text} by a pass over {}", versions.key(pass)));
         }
     }

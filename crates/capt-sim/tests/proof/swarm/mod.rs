@@ -35,7 +35,7 @@ use maker::Maker;
 /// How many lives where nobody asks for more.
 const LIVES: u64 = 150;
 /// The scenarios in whose worlds lives are played, without what happens in them.
-const BASES: [&str; 5] = ["create", "namespaced", "older-core", "existing-vpc", "takeover"];
+const BASES: [&str; 6] = ["create", "namespaced", "older-core", "existing-vpc", "takeover", "no-core"];
 /// Lives in which something went wrong once, each with its world; they are played in any case.
 const ONCE_WRONG: [(usize, u64); 10] = [
     (1, 119_291),
