@@ -14,7 +14,8 @@ use crate::{
     world::{Read, Reads, Relation},
 };
 
-/// Reads of each pass, and the way back.
+/// Reads of each pass, and the way back. What stands in both is there once: this grows with the number of clusters like
+/// what is known of them.
 #[derive(Debug, Default)]
 pub struct Triggers {
     reads: HashMap<ObjectKey, Box<[Read]>, RandomState>,
@@ -30,13 +31,18 @@ impl Triggers {
             return;
         }
         self.forget(object);
-        for read in &reads {
-            let readers = self.readers.entry(read.clone()).or_default();
+        let shared = reads.into_iter().map(|read| {
+            let entry = self.readers.entry(read);
+            // Where the read was known, this is the one that stands there.
+            let read = entry.key().clone();
+            let readers = entry.or_default();
             if let Err(place) = readers.binary_search(object) {
                 readers.insert(place, object.clone());
             }
-        }
-        self.reads.insert(object.clone(), reads.into_iter().collect());
+            read
+        });
+        let shared = shared.collect();
+        self.reads.insert(object.clone(), shared);
     }
 
     /// The object is gone and has no passes any more.

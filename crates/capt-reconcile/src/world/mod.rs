@@ -275,6 +275,11 @@ impl World {
         self.objects.get(key).map(|entry| &entry.object)
     }
 
+    /// The key of an object that is known, for whoever keeps it: there is one of it.
+    fn known(&self, key: &ObjectKey) -> Option<&ObjectKey> {
+        self.objects.get_key_value(key).map(|(known, _)| known)
+    }
+
     fn get(&self, key: &ObjectKey) -> Seen<&Object> {
         if self.unknown.contains(key) {
             return Seen::Unknown;

@@ -188,6 +188,7 @@ impl<'w> View<'w> {
 
     fn get(&self, key: ObjectKey) -> Seen<&'w Object> {
         let seen = self.world.get(&key);
+        let key = self.world.known(&key).cloned().unwrap_or(key);
         self.reads.borrow_mut().insert(Read::Object(key));
         seen
     }
