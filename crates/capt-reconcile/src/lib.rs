@@ -11,9 +11,8 @@
 //! * [`executor`] is a machine without I/O: it says which request comes next and takes the answer.
 //!   The kube layer, the simulator and the tests drive the same one.
 //!
-//! This crate must not do I/O, read a clock or the environment, or depend on the order of a map.
-//! Writes to `Cluster.status` have their place here and are not decided yet; where they will enter is said
-//! in the module that will hold them.
+//! This crate must not do I/O, read a clock or the environment, or depend on the order of a map: what is found by a
+//! hash is in a `Lookup`, which cannot be walked through.
 
 pub mod captcluster;
 pub mod captcontrolplane;
@@ -22,6 +21,7 @@ pub mod cluster;
 pub mod dependencies;
 pub mod executor;
 pub mod hash;
+mod lookup;
 pub mod managed_fields;
 pub mod meanings;
 pub mod memory;

@@ -4,11 +4,10 @@
 //! object's own. Nothing is listed by hand, so no dependency can be forgotten. This is a plain
 //! index: it must not know when a pass runs or what an event says.
 
-use std::collections::{BTreeSet, HashMap};
-
-use foldhash::fast::RandomState;
+use std::collections::BTreeSet;
 
 use crate::{
+    lookup::Lookup,
     object::ObjectKey,
     pass,
     world::{Read, Reads, Relation},
@@ -18,9 +17,9 @@ use crate::{
 /// what is known of them.
 #[derive(Debug, Default)]
 pub struct Triggers {
-    reads: HashMap<ObjectKey, Box<[Read]>, RandomState>,
+    reads: Lookup<ObjectKey, Box<[Read]>>,
     /// Each list in order.
-    readers: HashMap<Read, Vec<ObjectKey>, RandomState>,
+    readers: Lookup<Read, Vec<ObjectKey>>,
 }
 
 impl Triggers {
@@ -32,10 +31,8 @@ impl Triggers {
         }
         self.forget(object);
         let shared = reads.into_iter().map(|read| {
-            let entry = self.readers.entry(read);
             // Where the read was known, this is the one that stands there.
-            let read = entry.key().clone();
-            let readers = entry.or_default();
+            let (read, readers) = self.readers.or_default(read);
             if let Err(place) = readers.binary_search(object) {
                 readers.insert(place, object.clone());
             }

@@ -1,8 +1,7 @@
 //! The pass of a CAPTCluster: the VPC, made from a template or existing, and the contract's fields.
 //!
-//! It waits for its owner, makes the VPC's apply, publishes what comes out of it, and on deletion
-//! lets the control plane go first. Deadlines, failure classes and recovery will be planned in
-//! [`plan`], writes to `Cluster.status` (standalone mode) after the object's own status.
+//! It waits for its owner, makes the VPC's apply, publishes what comes out of it, and on deletion lets the control
+//! plane go first. It does not write to the Cluster: that pass is in [`cluster`](crate::cluster).
 
 mod observe;
 mod plan;

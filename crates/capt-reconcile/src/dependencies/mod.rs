@@ -8,10 +8,7 @@
 
 mod walk;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    fmt::Write,
-};
+use std::{collections::VecDeque, fmt::Write};
 
 use capt_status::{
     Dependencies, DependencyNode, State,
@@ -19,9 +16,9 @@ use capt_status::{
     machine::Cause,
     text::{MAX_MESSAGE, truncate},
 };
-use foldhash::fast::RandomState;
 
 use crate::{
+    lookup::Lookup,
     object::{Kind, ObjectKey},
     pass::Settings,
     plan::Action,
@@ -89,7 +86,7 @@ pub struct Graph {
     /// Nearest to the roots first.
     nodes: Vec<Node>,
     /// Their places.
-    places: HashMap<ObjectKey, usize, RandomState>,
+    places: Lookup<ObjectKey, usize>,
     /// Whether a user said what an apply waits for; without that there is no circle.
     has_waits: bool,
 }

@@ -10,12 +10,14 @@ mod relation;
 mod tests;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use capt_status::Time;
-use foldhash::fast::RandomState;
 
-use crate::object::{Kind, Object, ObjectKey};
+use crate::{
+    lookup::Lookup,
+    object::{Kind, Object, ObjectKey},
+};
 pub use relation::Relation;
 pub(crate) use relation::target;
 pub use view::{Read, Reads, View};
@@ -95,11 +97,11 @@ pub struct Probe {
 /// The objects that are known.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    objects: HashMap<ObjectKey, Entry, RandomState>,
+    objects: Lookup<ObjectKey, Entry>,
     /// Their keys in order, to list them.
     keys: BTreeSet<ObjectKey>,
     /// Who says so.
-    related: HashMap<Relation, BTreeSet<ObjectKey>, RandomState>,
+    related: Lookup<Relation, BTreeSet<ObjectKey>>,
     coverage: BTreeMap<Kind, Coverage>,
     /// Single objects that are not known although their kind is.
     unknown: BTreeSet<ObjectKey>,
@@ -197,7 +199,7 @@ impl World {
         if self.relations(&key) != relations {
             self.forget(&key);
             for relation in &relations {
-                self.related.entry(relation.clone()).or_default().insert(key.clone());
+                self.related.or_default(relation.clone()).1.insert(key.clone());
             }
         }
         if let Some(entry) = self.objects.get_mut(&key) {
@@ -277,7 +279,7 @@ impl World {
 
     /// The key of an object that is known, for whoever keeps it: there is one of it.
     fn known(&self, key: &ObjectKey) -> Option<&ObjectKey> {
-        self.objects.get_key_value(key).map(|(known, _)| known)
+        self.objects.key(key)
     }
 
     fn get(&self, key: &ObjectKey) -> Seen<&Object> {

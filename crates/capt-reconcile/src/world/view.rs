@@ -1,15 +1,15 @@
 //! What a pass sees of a world, and what it has read of it.
 
-use std::{cell::RefCell, collections::HashSet, sync::Arc};
+use std::{cell::RefCell, sync::Arc};
 
 use capt_api::{
     CAPTCluster, CAPTControlPlane, WorkspaceTemplate, WorkspaceTemplateApply,
     foreign::{ClusterView, SecretView, WorkspaceApi, WorkspaceView},
 };
-use foldhash::fast::RandomState;
 
 use super::{Coverage, Probe, Relation, Seen, World};
 use crate::{
+    lookup::Lookup,
     meta,
     object::{Kind, Object, ObjectKey},
 };
@@ -25,8 +25,75 @@ pub enum Read {
     Related(Relation),
 }
 
-/// What a pass read, in no order.
-pub type Reads = HashSet<Read, RandomState>;
+/// What a pass read, each once, in the order in which it did first.
+#[derive(Debug, Clone, Default)]
+pub struct Reads {
+    order: Vec<Read>,
+    known: Lookup<Read, ()>,
+}
+
+impl Reads {
+    /// Whether `read` is among them.
+    pub fn contains(&self, read: &Read) -> bool {
+        self.known.contains(read)
+    }
+
+    /// One by one.
+    pub fn iter(&self) -> std::slice::Iter<'_, Read> {
+        self.order.iter()
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether nothing was read.
+    pub const fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    fn insert(&mut self, read: Read) {
+        if self.known.insert(read.clone(), ()).is_none() {
+            self.order.push(read);
+        }
+    }
+}
+
+impl PartialEq for Reads {
+    /// In whatever order.
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().all(|read| other.contains(read))
+    }
+}
+
+impl Eq for Reads {}
+
+impl FromIterator<Read> for Reads {
+    fn from_iter<I: IntoIterator<Item = Read>>(reads: I) -> Self {
+        let mut all = Self::default();
+        reads.into_iter().for_each(|read| all.insert(read));
+        all
+    }
+}
+
+impl IntoIterator for Reads {
+    type Item = Read;
+    type IntoIter = std::vec::IntoIter<Read>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.order.into_iter()
+    }
+}
+
+impl<'r> IntoIterator for &'r Reads {
+    type Item = &'r Read;
+    type IntoIter = std::slice::Iter<'r, Read>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
 
 /// Reads a [`World`] and records what was read.
 #[derive(Debug)]
@@ -71,7 +138,8 @@ impl<'w> View<'w> {
     /// A view that has read nothing yet.
     pub fn new(world: &'w World) -> Self {
         // About as much as a control plane reads.
-        Self { world, reads: RefCell::new(Reads::with_capacity_and_hasher(28, RandomState::default())) }
+        let reads = Reads { order: Vec::with_capacity(28), known: Lookup::with_capacity(28) };
+        Self { world, reads: RefCell::new(reads) }
     }
 
     /// The Workspace at `key`.
