@@ -88,15 +88,15 @@ impl Child {
         settings: Settings,
     ) -> Self {
         let namespace = owner.namespace().unwrap_or_default();
-        let apply = view.apply(&namespace, name);
+        let key = ObjectKey::new(Kind::Apply, &namespace, name);
+        let apply = view.apply_at(key.clone());
         let claim = apply.present().map(|apply| ownership::claim(view, apply, settings.workspace_api));
         let secret = claim.as_ref().and_then(Claim::ours).and_then(|workspace| {
             let key = outputs::connection_secret(workspace, &namespace)?;
-            let secret = view.secret(key.namespace.as_deref().unwrap_or_default(), &key.name);
-            Some((key, secret))
+            Some((key.clone(), view.secret_at(key)))
         });
         let belongs = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
-        Self { key: ObjectKey::new(Kind::Apply, &namespace, name), apply, owned: belongs, claim, secret }
+        Self { key, apply, owned: belongs, claim, secret }
     }
 
     /// Whether nothing may be concluded about the child.

@@ -45,9 +45,9 @@ impl<K: Hash + Eq, V> Lookup<K, V> {
         self.0.get(key)
     }
 
-    /// The key that is equal to `key`.
-    pub(crate) fn key(&self, key: &K) -> Option<&K> {
-        self.0.get_key_value(key).map(|(known, _)| known)
+    /// What is at `key`, with the key that is there.
+    pub(crate) fn entry(&self, key: &K) -> Option<(&K, &V)> {
+        self.0.get_key_value(key)
     }
 
     /// What is at `key`, to change it.

@@ -94,15 +94,14 @@ pub enum Observation {
 
 /// Takes out of the world what a pass over the object at `key` depends on.
 pub fn observe(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Observation {
-    let namespace = key.namespace.as_deref().unwrap_or_default();
     let observed = match key.kind {
-        Kind::CaptCluster => present(view.captcluster(namespace, &key.name))
+        Kind::CaptCluster => present(view.captcluster_at(key.clone()))
             .map(|object| Observed::CaptCluster(Box::new(captcluster::observe(view, object, settings)))),
-        Kind::CaptControlPlane => present(view.control_plane(namespace, &key.name))
+        Kind::CaptControlPlane => present(view.control_plane_at(key.clone()))
             .map(|object| Observed::ControlPlane(Box::new(captcontrolplane::observe(view, object, settings)))),
-        Kind::Apply => present(view.apply(namespace, &key.name))
+        Kind::Apply => present(view.apply_at(key.clone()))
             .map(|object| Observed::Apply(Box::new(workspace_template_apply::observe(view, object, settings)))),
-        Kind::Cluster => present(view.cluster(namespace, &key.name))
+        Kind::Cluster => present(view.cluster_at(key.clone()))
             .map(|object| Observed::Cluster(Box::new(cluster::observe(view, object, settings)))),
         Kind::Template | Kind::Workspace(_) | Kind::Secret => None,
     };

@@ -25,8 +25,7 @@ pub struct Triggers {
 impl Triggers {
     /// Takes over what the pass of `object` read; what an earlier pass of it read no longer counts.
     pub fn replace(&mut self, object: &ObjectKey, reads: Reads) {
-        let is_known = |known: &[Read]| known.len() == reads.len() && known.iter().all(|read| reads.contains(read));
-        if self.reads.get(object).is_some_and(|known| is_known(known)) {
+        if self.reads.get(object).is_some_and(|known| reads.are(known)) {
             return;
         }
         self.forget(object);
@@ -79,9 +78,9 @@ impl Triggers {
 
 #[cfg(test)]
 mod tests {
-    use capt_api::foreign::WorkspaceApi;
     use std::collections::BTreeMap;
 
+    use capt_api::foreign::WorkspaceApi;
     use proptest::prelude::*;
 
     use super::*;

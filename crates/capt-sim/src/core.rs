@@ -79,15 +79,17 @@ pub fn concerned(key: &ObjectKey, object: &Value) -> Option<ObjectKey> {
     if key.kind == Kind::Cluster {
         return Some(key.clone());
     }
-    let mut owners = object["metadata"]["ownerReferences"].as_array()?.iter();
-    let owner = owners.find(|owner| owner["kind"] == Kind::Cluster.name())?;
-    Some(ObjectKey::new(Kind::Cluster, key.namespace.as_deref()?, owner["name"].as_str()?))
+    let owners = object["metadata"]["ownerReferences"].as_array()?.iter();
+    owners.filter_map(|owner| referenced(key, owner)).find(|owner| owner.kind == Kind::Cluster)
 }
 
 /// One pass of core over `clusters`, if there is a core; true if something was written.
 pub fn step_those(api: &mut impl Objects, clusters: impl IntoIterator<Item = ObjectKey>, release: Release) -> bool {
+    if release == Release::Absent {
+        return false;
+    }
     let before = api.writes();
-    for cluster in clusters.into_iter().filter(|_| release != Release::Absent) {
+    for cluster in clusters {
         reconcile(api, &cluster, release);
     }
     api.writes() != before
@@ -129,11 +131,12 @@ fn reconcile(api: &mut impl Objects, key: &ObjectKey, release: Release) {
     });
 }
 
-fn referenced(cluster: &ObjectKey, reference: &Value) -> Option<ObjectKey> {
+/// The object that a reference in the one at `key` names.
+fn referenced(key: &ObjectKey, reference: &Value) -> Option<ObjectKey> {
     let api_version = || reference["apiVersion"].as_str().map(group);
     let group = reference["apiGroup"].as_str().or_else(api_version)?;
     let kind = Kind::find(group, reference["kind"].as_str()?)?;
-    Some(ObjectKey::new(kind, cluster.namespace.as_deref()?, reference["name"].as_str()?))
+    Some(ObjectKey::new(kind, key.namespace.as_deref()?, reference["name"].as_str()?))
 }
 
 fn adopt(api: &mut impl Objects, key: &ObjectKey, cluster: &Value, release: Release) {

@@ -151,7 +151,7 @@ fn infrastructure(
     settings: Settings,
 ) -> Option<(Seen<Arc<CAPTCluster>>, Option<Child>)> {
     let key = infrastructure_key(cluster.present()?, namespace)?;
-    let captcluster = view.captcluster(key.namespace.as_deref().unwrap_or_default(), &key.name);
+    let captcluster = view.captcluster_at(key);
     let vpc = captcluster.present().filter(|found| found.spec.vpc_template_ref.is_some()).map(|found| {
         Child::observe(view, Kind::CaptCluster, found.as_ref(), &captcluster::apply_name(found), settings)
     });

@@ -62,14 +62,14 @@ pub fn observe(view: &View<'_>, cluster: Arc<ClusterView>, settings: Settings) -
     Observed {
         core_seen: view.core_seen(),
         infrastructure: referenced(cluster.infrastructure_ref.as_ref(), Kind::CaptCluster, &namespace, reads, |key| {
-            view.captcluster(key.namespace.as_deref().unwrap_or_default(), &key.name)
+            view.captcluster_at(key)
         }),
         control_plane: referenced(
             cluster.control_plane_ref.as_ref(),
             Kind::CaptControlPlane,
             &namespace,
             reads,
-            |key| view.control_plane(key.namespace.as_deref().unwrap_or_default(), &key.name),
+            |key| view.control_plane_at(key),
         ),
         cluster,
         settings,
@@ -81,7 +81,7 @@ fn referenced<T>(
     kind: Kind,
     namespace: &str,
     reads: bool,
-    read: impl FnOnce(&ObjectKey) -> Seen<Arc<T>>,
+    read: impl FnOnce(ObjectKey) -> Seen<Arc<T>>,
 ) -> Referenced<T> {
     let Some(reference) = reference else { return Referenced::None };
     if reference.kind != kind.name() || reference.group != kind.group() {
@@ -91,6 +91,6 @@ fn referenced<T>(
         return Referenced::NotRead;
     }
     let key = ObjectKey::new(kind, reference.namespace.as_deref().unwrap_or(namespace), &reference.name);
-    let seen = read(&key);
+    let seen = read(key.clone());
     Referenced::Ours(key, seen)
 }

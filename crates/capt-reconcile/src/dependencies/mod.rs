@@ -209,15 +209,21 @@ impl Graph {
 
     /// What the status of a provider object shows after a plan.
     pub fn status(&self, after: &After<'_>) -> Dependencies {
-        let Shown { nodes, has, is_truncated } = self.shown(after);
-        let mut graph = Dependencies { truncated: is_truncated, ..Dependencies::default() };
-        for (node, word) in &nodes {
-            graph.add(&node.key.to_string(), wire_node(&node.key, word));
+        let shown = self.shown(after);
+        let mut graph = Dependencies { truncated: shown.is_truncated, ..Dependencies::default() };
+        // Each with its name on the wire, which is made once.
+        let told = |(node, has): (&Node, &bool)| if *has { node.key.to_string() } else { String::new() };
+        let names: Vec<String> = self.nodes.iter().zip(&shown.has).map(told).collect();
+        let name = |at: usize| names.get(at).map(String::as_str);
+        for (at, node, word) in &shown.nodes {
+            if let Some(name) = name(*at) {
+                graph.add(name, wire_node(&node.key, word));
+            }
         }
-        for (node, _) in &nodes {
-            for target in node.targets.iter().filter(|at| has.get(**at) == Some(&true)) {
-                if let Some(target) = self.nodes.get(*target) {
-                    graph.connect(&node.key.to_string(), &target.key.to_string());
+        for (at, node, _) in &shown.nodes {
+            for target in shown.targets(node) {
+                if let (Some(source), Some(target)) = (name(*at), name(target)) {
+                    graph.connect(source, target);
                 }
             }
         }
@@ -232,7 +238,7 @@ impl Graph {
             return false;
         }
         let (mut name, mut sources) = (String::new(), 0);
-        for (node, word) in &shown.nodes {
+        for (_, node, word) in &shown.nodes {
             let key = &node.key;
             write_name(&mut name, key);
             let Some(DependencyNode { type_, name: of, namespace, status }) = nodes.get(&name) else { return false };
@@ -240,12 +246,11 @@ impl Graph {
                 return false;
             }
             let told: &[String] = edges.get(&name).map_or(&[], Vec::as_slice);
-            let targets = || node.targets.iter().filter(|at| shown.has.get(**at) == Some(&true));
-            let count = targets().count();
+            let count = shown.targets(node).count();
             if told.len() != count {
                 return false;
             }
-            for target in targets().filter_map(|at| self.nodes.get(*at)) {
+            for target in shown.targets(node).filter_map(|at| self.nodes.get(at)) {
                 if !told.iter().any(|told| is_name(told, &target.key)) {
                     return false;
                 }
@@ -261,31 +266,19 @@ impl Graph {
         let is_shown = |node: &Node| !node.late || node.maker.as_ref().is_some_and(|maker| after.is_ready(maker));
         let mut shown =
             Shown { nodes: Vec::with_capacity(MAX_NODES / 2), has: vec![false; self.nodes.len()], is_truncated: false };
-        for (known, node) in shown.has.iter_mut().zip(&self.nodes) {
-            if node.key == **root {
-                *known = true;
-                shown.nodes.push((node, state.as_str()));
-            }
+        if let Some((place, node)) = self.places.get(*root).and_then(|place| Some((*place, self.nodes.get(*place)?))) {
+            shown.add(place, node, || state.as_str());
         }
         let mut at = 0;
-        while let Some((node, _)) = shown.nodes.get(at).copied() {
+        while let Some((_, node, _)) = shown.nodes.get(at).copied() {
             if at == MAX_NODES {
-                shown.is_truncated = true;
-                for (node, _) in shown.nodes.drain(MAX_NODES..) {
-                    if let Some(known) = self.places.get(&node.key).and_then(|at| shown.has.get_mut(*at)) {
-                        *known = false;
-                    }
-                }
+                shown.truncate();
                 break;
             }
             at += 1;
             for target in &node.targets {
-                let (Some(known @ false), Some(node)) = (shown.has.get_mut(*target), self.nodes.get(*target)) else {
-                    continue;
-                };
-                if is_shown(node) {
-                    *known = true;
-                    shown.nodes.push((node, after.standing(&node.key, node).as_str()));
+                if let Some(node) = self.nodes.get(*target).filter(|node| is_shown(node)) {
+                    shown.add(*target, node, || after.standing(&node.key, node).as_str());
                 }
             }
         }
@@ -295,12 +288,37 @@ impl Graph {
 
 /// What a status shows of a graph.
 struct Shown<'g> {
-    /// The objects, nearest to the root first, each with how it stands after the plan.
-    nodes: Vec<(&'g Node, &'static str)>,
+    /// The objects with their places, nearest to the root first, each with how it stands after the plan.
+    nodes: Vec<(usize, &'g Node, &'static str)>,
     /// Whether the object at a place is among them.
     has: Vec<bool>,
     /// Whether there are more than a status has room for.
     is_truncated: bool,
+}
+
+impl<'g> Shown<'g> {
+    /// Adds the object at a place, if it is not there yet.
+    fn add(&mut self, place: usize, node: &'g Node, word: impl FnOnce() -> &'static str) {
+        if let Some(has @ false) = self.has.get_mut(place) {
+            *has = true;
+            self.nodes.push((place, node, word()));
+        }
+    }
+
+    /// Leaves out what a status has no room for.
+    fn truncate(&mut self) {
+        self.is_truncated = true;
+        for (place, _, _) in self.nodes.drain(MAX_NODES..) {
+            if let Some(has) = self.has.get_mut(place) {
+                *has = false;
+            }
+        }
+    }
+
+    /// Places of those that a node depends on and that are shown as well.
+    fn targets(&self, node: &'g Node) -> impl Iterator<Item = usize> {
+        node.targets.iter().copied().filter(|place| self.has.get(*place) == Some(&true))
+    }
 }
 
 /// A provider object once the plan in hand is carried out.

@@ -64,11 +64,11 @@ pub(super) fn observe(
         .filter_map(|reference| workspace(view, &target(reference, namespace), settings).map(Wait::Workspace));
     let own = meta::key_of(Kind::Apply, apply);
     let next = |key: &ObjectKey| {
-        let namespace = key.namespace.clone().unwrap_or_default();
+        let namespace = key.namespace.as_deref().unwrap_or_default();
         if *key == own {
-            return targets(apply, &namespace);
+            return targets(apply, namespace);
         }
-        view.apply(&namespace, &key.name).present().map_or_else(Vec::new, |other| targets(other, &namespace))
+        view.apply_at(key.clone()).present().map_or_else(Vec::new, |other| targets(other, namespace))
     };
     let cycle = circle(&own, next).map(Wait::Cycle);
     cycle.into_iter().chain(secrets).chain(workspaces).collect()
@@ -86,7 +86,7 @@ fn targets(apply: &WorkspaceTemplateApply, namespace: &str) -> Vec<ObjectKey> {
 /// What is missing of the apply at `key`, or where there is no such apply, of the Workspace of that name.
 fn workspace(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Option<String> {
     let namespace = key.namespace.as_deref().unwrap_or_default();
-    match view.apply(namespace, &key.name) {
+    match view.apply_at(key.clone()) {
         Seen::Present(apply) => {
             let claim = ownership::claim(view, &apply, settings.workspace_api);
             let is_ready = is_current(&apply)

@@ -277,25 +277,19 @@ impl World {
         self.objects.get(key).map(|entry| &entry.object)
     }
 
-    /// The key of an object that is known, for whoever keeps it: there is one of it.
-    fn known(&self, key: &ObjectKey) -> Option<&ObjectKey> {
-        self.objects.key(key)
-    }
-
-    fn get(&self, key: &ObjectKey) -> Seen<&Object> {
-        if self.unknown.contains(key) {
-            return Seen::Unknown;
+    /// What is known of the object at `key`, and its key for whoever keeps it: of a known object there is one.
+    fn get(&self, key: ObjectKey) -> (ObjectKey, Seen<&Object>) {
+        if self.unknown.contains(&key) {
+            return (key, Seen::Unknown);
         }
-        if let Some(entry) = self.objects.get(key) {
-            return Seen::Present(&entry.object);
+        if let Some((known, entry)) = self.objects.entry(&key) {
+            return (known.clone(), Seen::Present(&entry.object));
         }
-        if !self.covers(key) {
-            return Seen::Unknown;
-        }
-        match self.coverage.get(&key.kind) {
+        let seen = match self.coverage.get(&key.kind).filter(|_| self.covers(&key)) {
             None | Some(Coverage::Incomplete) => Seen::Unknown,
             Some(Coverage::Cached) => Seen::Absent { live: false },
             Some(Coverage::Live) => Seen::Absent { live: true },
-        }
+        };
+        (key, seen)
     }
 }

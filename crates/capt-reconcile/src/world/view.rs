@@ -53,6 +53,11 @@ impl Reads {
         self.order.is_empty()
     }
 
+    /// Whether they are these, in whatever order; `reads` has each once.
+    pub fn are(&self, reads: &[Read]) -> bool {
+        self.len() == reads.len() && reads.iter().all(|read| self.contains(read))
+    }
+
     fn insert(&mut self, read: Read) {
         if self.known.insert(read.clone(), ()).is_none() {
             self.order.push(read);
@@ -63,7 +68,7 @@ impl Reads {
 impl PartialEq for Reads {
     /// In whatever order.
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().all(|read| other.contains(read))
+        self.are(&other.order)
     }
 }
 
@@ -255,8 +260,7 @@ impl<'w> View<'w> {
     }
 
     fn get(&self, key: ObjectKey) -> Seen<&'w Object> {
-        let seen = self.world.get(&key);
-        let key = self.world.known(&key).cloned().unwrap_or(key);
+        let (key, seen) = self.world.get(key);
         self.reads.borrow_mut().insert(Read::Object(key));
         seen
     }
