@@ -60,6 +60,9 @@ pub const RECREATE_WORKSPACE_ANNOTATION: &str = "capt.cluster.x-k8s.io/recreate-
 /// Annotation on an apply of a provider object: its owner has said what it wants, so that what the apply
 /// renders to is what it will be. Before that nothing is taken over.
 pub const INPUTS_SETTLED_ANNOTATION: &str = "capt.cluster.x-k8s.io/inputs-settled";
+/// Annotation on an apply of a provider object: kind and name of that, for example `CAPTCluster/demo`. It says whose
+/// the apply is where its owner references were lost, as by a deletion that orphans or by a restore.
+pub const OWNER_ANNOTATION: &str = "capt.cluster.x-k8s.io/owner";
 /// Annotation on an apply: `cluster` or `namespaced`, the kind of Workspace to make.
 pub const WORKSPACE_API_ANNOTATION: &str = "capt.cluster.x-k8s.io/workspace-api";
 

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
     foreign::{SecretView, WorkspaceView},
-    names::{APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, conditions},
+    names::{
+        APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, OWNER_ANNOTATION,
+        conditions,
+    },
 };
 use capt_status::{
     Class, Failure, Reason, Time, condition,
@@ -37,7 +40,7 @@ pub struct Child {
     pub key: ObjectKey,
     /// The apply.
     pub apply: Seen<Arc<WorkspaceTemplateApply>>,
-    /// Whether the provider object owns it; true where there is none.
+    /// Whether the provider object owns it, or did so before the apply lost all its owners; true where there is none.
     pub owned: bool,
     /// Its Workspace, where the apply is there.
     pub claim: Option<Claim>,
@@ -79,12 +82,13 @@ pub struct Wanted {
 }
 
 impl Child {
-    /// Finds the apply `name` of `owner`.
+    /// Finds the apply `name` of `owner`. One that lost its owners is taken back only with `template`, if that is
+    /// given: what it made should not become something else on that occasion.
     pub fn observe<O: Resource<DynamicType = ()>>(
         view: &View<'_>,
-        kind: Kind,
-        owner: &O,
+        (kind, owner): (Kind, &O),
         name: &str,
+        template: Option<&TemplateReference>,
         settings: Settings,
     ) -> Self {
         let namespace = owner.namespace().unwrap_or_default();
@@ -95,7 +99,15 @@ impl Child {
             let key = outputs::connection_secret(workspace, &namespace)?;
             Some((key.clone(), view.secret_at(key)))
         });
-        let belongs = apply.present().is_none_or(|apply| meta::is_owned_by(apply.as_ref(), kind, owner));
+        let belongs = apply.present().is_none_or(|apply| {
+            let is_left = || {
+                // One that is being deleted keeps its hands off what a user has cut off from it.
+                !meta::is_deleting(owner)
+                    && meta::made_by(apply) == Some((kind, &owner.name_any()))
+                    && template.is_none_or(|template| same_template(&apply.spec.template_ref, template, &key))
+            };
+            meta::is_owned_by(apply.as_ref(), kind, owner) || is_left()
+        });
         Self { key, apply, owned: belongs, claim, secret }
     }
 
@@ -122,10 +134,16 @@ impl Child {
         let waiting = || ChildProgress::InProgress { cause: self.waiting(), begun: self.begun() };
         let Some(apply) = self.apply.present() else { return waiting() };
         if !self.owned {
-            let message = format!(
-                "{} belongs to somebody else; choose another name in spec.workspaceTemplateApplyName",
-                self.key
-            );
+            let message = if apply.owner_references().is_empty() {
+                format!(
+                    "{} has no owner: if what it made belongs here, let it use the same template and set its annotation \
+                     {OWNER_ANNOTATION} to kind and name of this object, as CAPTCluster/demo; with another name in \
+                     spec.workspaceTemplateApplyName all of it is made anew",
+                    self.key
+                )
+            } else {
+                format!("{} belongs to somebody else; choose another name in spec.workspaceTemplateApplyName", self.key)
+            };
             return ChildProgress::Failing(Cause::new(reasons::NAME_COLLISION, message), Class::Config);
         }
         if let Some(synced) =
@@ -338,7 +356,11 @@ impl Child {
                 "labels": {CLUSTER_NAME_LABEL: cluster},
                 "finalizers": [APPLY_FINALIZER],
                 // Early, since a move looks for it before it pauses.
-                "annotations": {BLOCK_MOVE_ANNOTATION: "true", INPUTS_SETTLED_ANNOTATION: "true"},
+                "annotations": {
+                    BLOCK_MOVE_ANNOTATION: "true",
+                    INPUTS_SETTLED_ANNOTATION: "true",
+                    OWNER_ANNOTATION: meta::maker(kind, &owner.name_any()),
+                },
                 "ownerReferences": [meta::controller_reference(kind, owner)],
             },
             "spec": {
@@ -400,6 +422,10 @@ fn completed<O: Resource<DynamicType = ()>>(
     let mut metadata = json!({});
     if !apply.annotations().contains_key(INPUTS_SETTLED_ANNOTATION) {
         metadata["annotations"] = json!({INPUTS_SETTLED_ANNOTATION: "true"});
+    }
+    let maker = meta::maker(kind, &owner.name_any());
+    if apply.annotations().get(OWNER_ANNOTATION) != Some(&maker) {
+        metadata["annotations"][OWNER_ANNOTATION] = json!(maker);
     }
     if !apply.labels().contains_key(CLUSTER_NAME_LABEL) {
         metadata["labels"] = json!({CLUSTER_NAME_LABEL: cluster});

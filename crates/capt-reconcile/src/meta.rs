@@ -1,5 +1,6 @@
 //! Metadata of our own objects: preconditions, finalizer edits, owner references.
 
+use capt_api::{WorkspaceTemplateApply, names::OWNER_ANNOTATION};
 use capt_status::text::{MAX_MESSAGE, truncate};
 use kube::{Resource, ResourceExt, core::ObjectMeta};
 use serde_json::{Value, json};
@@ -194,6 +195,21 @@ pub fn is_owned_by<C: Resource, O: Resource<DynamicType = ()>>(child: &C, kind: 
     child.owner_references().iter().any(|reference| {
         is_reference_to(kind, &name, uid, (&reference.api_version, &reference.kind, &reference.name, &reference.uid))
     })
+}
+
+/// The value of [`OWNER_ANNOTATION`] for the apply of the object `name` of `kind`.
+pub fn maker(kind: Kind, name: &str) -> String {
+    format!("{}/{name}", kind.name())
+}
+
+/// Kind and name of the provider object that made an apply which has lost all its owners, as it says itself.
+pub fn made_by(apply: &WorkspaceTemplateApply) -> Option<(Kind, &str)> {
+    if !apply.owner_references().is_empty() {
+        return None;
+    }
+    let (kind, name) = apply.annotations().get(OWNER_ANNOTATION)?.split_once('/')?;
+    let kind = [Kind::CaptCluster, Kind::CaptControlPlane].into_iter().find(|known| known.name() == kind)?;
+    Some((kind, name))
 }
 
 /// Group of an `apiVersion`; empty for the core group.

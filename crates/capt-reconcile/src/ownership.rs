@@ -12,7 +12,8 @@ use capt_api::{
     WorkspaceTemplateApply,
     foreign::{WorkspaceApi, WorkspaceView},
     names::{
-        ADOPT_ANNOTATION, OWNER_NAME_ANNOTATION, OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL, WORKSPACE_API_ANNOTATION,
+        ADOPT_ANNOTATION, EXTERNAL_NAME_ANNOTATION, OWNER_NAME_ANNOTATION, OWNER_NAMESPACE_ANNOTATION, OWNER_UID_LABEL,
+        WORKSPACE_API_ANNOTATION,
     },
 };
 use kube::ResourceExt;
@@ -45,6 +46,9 @@ pub enum Owner {
     /// Of this apply by its annotations, by its recorded name or by the user's word; made with
     /// inputs that we do not know, so its spec is not written before somebody releases that.
     Adopted,
+    /// As [`Owner::Adopted`] by the user's word, but another apply that is there still has it. It can be taken over,
+    /// and nothing else is done with it before: two would pause and resume it in turn, or delete it under the other.
+    Promised,
     /// Of somebody else, named by the text.
     Foreign(String),
     /// Not to be told as long as not all applies are known.
@@ -56,7 +60,7 @@ impl Claim {
     pub fn ours(&self) -> Option<&Arc<WorkspaceView>> {
         match self.found.present() {
             Some((workspace, Owner::Ours | Owner::Adopted)) => Some(workspace),
-            Some((_, Owner::Foreign(_) | Owner::Unknown)) | None => None,
+            Some((_, Owner::Promised | Owner::Foreign(_) | Owner::Unknown)) | None => None,
         }
     }
 
@@ -64,7 +68,8 @@ impl Claim {
     pub fn is_unknown(&self) -> bool {
         match &self.found {
             Seen::Unknown | Seen::Present((_, Owner::Unknown)) => true,
-            Seen::Absent { live: _ } | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Foreign(_))) => false,
+            Seen::Absent { live: _ }
+            | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Promised | Owner::Foreign(_))) => false,
         }
     }
 }
@@ -121,7 +126,8 @@ pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: Workspace
         Claim { key, api, found }
     };
     let first = look(wanted);
-    if first.ours().is_some() || first.found.is_unknown() {
+    let is_promised = matches!(first.found, Seen::Present((_, Owner::Promised)));
+    if first.ours().is_some() || is_promised || first.found.is_unknown() {
         return first;
     }
     let other = look(match wanted {
@@ -129,7 +135,7 @@ pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: Workspace
         WorkspaceApi::Namespaced => WorkspaceApi::Cluster,
     });
     match &other.found {
-        Seen::Unknown | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Unknown)) => other,
+        Seen::Unknown | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Promised | Owner::Unknown)) => other,
         Seen::Absent { live: _ } | Seen::Present((_, Owner::Foreign(_))) => first,
     }
 }
@@ -144,7 +150,8 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
         apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid)
     };
     let records = |apply: &WorkspaceTemplateApply| {
-        apply.status.as_ref().and_then(|status| status.workspace_name.as_deref()) == Some(workspace.meta.name.as_str())
+        let name = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
+        name == Some(workspace.meta.name.as_str()) && !records_another_state(apply, workspace)
     };
     let another = |is_theirs: &dyn Fn(&WorkspaceTemplateApply) -> bool| {
         applies.iter().find(|other| meta::uid(other.as_ref()) != meta::uid(apply) && is_theirs(other))
@@ -155,6 +162,7 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
         // The user's word, but not against the same word on who has it already, nor on several.
         return match labelled_owner.filter(|other| named(other)).or_else(|| another(&named)) {
             Some(other) => of(other),
+            None if labelled_owner.is_some() => Owner::Promised,
             None => Owner::Adopted,
         };
     }
@@ -178,6 +186,36 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
         Some(other) => Owner::Foreign(format!("also claimed by {}", meta::key_of(Kind::Apply, other.as_ref()))),
         None => Owner::Adopted,
     }
+}
+
+/// Whether `apply` remembers another Terraform state than that of `workspace`: then it had another one of this name,
+/// in the other API.
+fn records_another_state(apply: &WorkspaceTemplateApply, workspace: &WorkspaceView) -> bool {
+    let recorded = apply.status.as_ref().and_then(|status| status.external_name.as_ref());
+    let recorded = recorded.or_else(|| apply.annotations().get(EXTERNAL_NAME_ANNOTATION));
+    match (recorded, workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION)) {
+        (Some(recorded), Some(used)) => recorded != used,
+        (None, _) | (_, None) => false,
+    }
+}
+
+/// Where somebody else's Workspaces are under the name that `apply` has recorded, in either API, as far as is known.
+pub fn strangers(view: &View<'_>, apply: &WorkspaceTemplateApply) -> Vec<ObjectKey> {
+    let namespace = apply.namespace().unwrap_or_default();
+    let recorded = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
+    let keys = recorded.into_iter().flat_map(|name| keys(&namespace, name));
+    keys.filter(|key| {
+        let workspace = view.workspace(key.clone());
+        workspace
+            .present()
+            .is_some_and(|workspace| matches!(owner(view, apply, workspace), Owner::Promised | Owner::Foreign(_)))
+    })
+    .collect()
+}
+
+/// Where a Workspace of that name can be, in both APIs.
+pub fn keys(namespace: &str, name: &str) -> [ObjectKey; 2] {
+    WorkspaceApi::ALL.map(|api| ObjectKey::new(Kind::Workspace(api), namespace, name))
 }
 
 /// A Workspace that carries our label and whose apply is gone: retained on purpose, or left behind by a
@@ -316,6 +354,46 @@ mod tests {
         assert!(matches!(owner_of(apply("a", "x-apply", "1", None), &[], found.clone()), Owner::Foreign(_)));
         let other = apply("b", "x-apply", "2", Some("x"));
         assert!(matches!(owner_of(apply("a", "x-apply", "1", Some("x")), &[other], found), Owner::Foreign(_)));
+    }
+
+    #[test]
+    fn the_terraform_state_that_an_apply_remembers_tells_two_workspaces_of_one_name_apart() {
+        let with_state = |mut object: Value, state: &str| {
+            object["metadata"]["annotations"][EXTERNAL_NAME_ANNOTATION] = json!(state);
+            object
+        };
+        let found = with_state(workspace("x", None, None), "x");
+        let mut by_status = apply("a", "x-apply", "1", Some("x"));
+        by_status["status"]["externalName"] = json!("a-x");
+        let by_annotation = with_state(apply("a", "x-apply", "1", Some("x")), "a-x");
+        let rightful = apply("b", "x-apply", "2", Some("x"));
+        for other in [by_status, by_annotation] {
+            assert_eq!(owner_of(rightful.clone(), std::slice::from_ref(&other), found.clone()), Owner::Adopted);
+            assert!(matches!(owner_of(other, std::slice::from_ref(&rightful), found.clone()), Owner::Foreign(_)));
+        }
+        let same = with_state(apply("a", "x-apply", "1", Some("x")), "x");
+        assert!(matches!(owner_of(same, &[rightful], found), Owner::Foreign(_)), "both remember this one");
+    }
+
+    #[test]
+    fn strangers_are_those_under_the_recorded_name_that_belong_to_others() {
+        let of = |recorded: Option<&str>, labels: [&str; 2]| {
+            let own = apply("a", "x-apply", "1", recorded);
+            let parsed: WorkspaceTemplateApply = serde_json::from_value(own).unwrap();
+            let mut world = World::with_coverage(Coverage::Live);
+            for (api, label) in WorkspaceApi::ALL.into_iter().zip(labels) {
+                let found = workspace("x", Some(label), Some(("b", "x-apply")));
+                let kind = Kind::Workspace(api);
+                world.watched(ObjectKey::new(kind, "a", "x"), 1, Object::parse(kind, &found));
+            }
+            strangers(&View::new(&world), &parsed)
+        };
+        let [cluster, namespaced] = keys("a", "x");
+        assert_eq!(of(Some("x"), ["2", "1"]), [cluster]);
+        assert_eq!(of(Some("x"), ["1", "2"]), [namespaced]);
+        assert_eq!(of(Some("x"), ["1", "1"]), []);
+        assert_eq!(of(Some("y"), ["2", "2"]), []);
+        assert_eq!(of(None, ["2", "2"]), []);
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Turn {
             (Some(ActionType::Reread) | None, _)
             | (
                 Some(ActionType::RetryWorkspace | ActionType::RecreateWorkspace),
-                Owner::Ours | Owner::Adopted | Owner::Foreign(_) | Owner::Unknown,
+                Owner::Ours | Owner::Adopted | Owner::Promised | Owner::Foreign(_) | Owner::Unknown,
             ) => {}
         }
     }

@@ -70,6 +70,17 @@ pub fn part<T: Clone + Default>(stored: Option<&T>) -> Draft<'_, T> {
     stored.map_or_else(|| Draft::Owned(T::default()), Draft::Borrowed)
 }
 
+/// Puts a [`part`] back that says something new.
+pub fn put<S: Clone, T: Clone>(
+    status: &mut Draft<'_, S>,
+    part: Draft<'_, T>,
+    place: impl FnOnce(&mut S) -> &mut Option<T>,
+) {
+    if let Draft::Owned(part) = part {
+        *place(status.to_mut()) = Some(part);
+    }
+}
+
 /// Adds the write of `wanted` with `verdicts` as its conditions, unless `stored` says the same.
 pub fn write<S: Status>(
     writer: &mut Writer,

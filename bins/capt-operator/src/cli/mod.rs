@@ -4,6 +4,7 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{cluster::mode::ClusterStatus, object::Kind, pass::Features};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -269,6 +270,15 @@ pub enum WorkspaceApiChoice {
     Cluster,
     /// `tf.m.upbound.io`.
     Namespaced,
+}
+
+impl From<WorkspaceApi> for WorkspaceApiChoice {
+    fn from(api: WorkspaceApi) -> Self {
+        match api {
+            WorkspaceApi::Cluster => Self::Cluster,
+            WorkspaceApi::Namespaced => Self::Namespaced,
+        }
+    }
 }
 
 /// Who publishes the status of Clusters.

@@ -23,7 +23,6 @@ use std::{
     time::Duration,
 };
 
-use capt_api::foreign::WorkspaceApi;
 use capt_sim::{
     core::{self, Release},
     definitions,
@@ -213,10 +212,7 @@ impl World {
                 for (_, object) in &scenario.objects {
                     files::apply(&service, object).await.map_err(Error::Refused)?;
                 }
-                match scenario.workspace_api {
-                    WorkspaceApi::Cluster => WorkspaceApiChoice::Cluster,
-                    WorkspaceApi::Namespaced => WorkspaceApiChoice::Namespaced,
-                }
+                scenario.workspace_api.into()
             }
         };
         let listener =

@@ -44,6 +44,10 @@ pub(super) async fn play(scenario: &Scenario, world: &mut World, speed: u32, out
         out.flush()?;
         match &event.deed {
             Deed::Restart(Process::Capt) => world.restart_operator()?,
+            Deed::RestartWith(api) => {
+                world.how.workspace_api = (*api).into();
+                world.restart_operator()?;
+            }
             Deed::Restart(Process::Provider) => {
                 let models = &world.models;
                 world.service.with(|objects| {

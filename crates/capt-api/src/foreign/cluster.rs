@@ -64,7 +64,8 @@ pub struct ClusterView {
     pub status: String,
 }
 
-/// A reference of a Cluster to a provider object.
+/// A reference of a Cluster to a provider object in its own namespace. v1beta1 can name another one, which core's
+/// webhook refuses and core would not look into; nobody may use what belongs to another namespace that way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RefView {
     /// API group.
@@ -73,8 +74,6 @@ pub struct RefView {
     pub kind: String,
     /// Name.
     pub name: String,
-    /// Namespace, where v1beta1 names one; the Cluster's own otherwise.
-    pub namespace: Option<String>,
 }
 
 impl ClusterView {
@@ -138,12 +137,7 @@ fn reference(value: &Value) -> Option<RefView> {
     let group = text(value, "apiGroup")
         .or_else(|| text(value, "apiVersion")?.split_once('/').map(|(group, _)| group.to_owned()))
         .unwrap_or_default();
-    Some(RefView {
-        group,
-        kind: text(value, "kind")?,
-        name: text(value, "name")?,
-        namespace: text(value, "namespace").filter(|namespace| !namespace.is_empty()),
-    })
+    Some(RefView { group, kind: text(value, "kind")?, name: text(value, "name")? })
 }
 
 #[cfg(test)]
@@ -192,11 +186,6 @@ mod tests {
     #[test]
     fn both_versions_say_the_same() {
         let (mut old, new) = (ClusterView::parse(&v1beta1()), ClusterView::parse(&v1beta2()));
-        // v1beta2 references have no namespace: it is the Cluster's own.
-        for reference in [&mut old.infrastructure_ref, &mut old.control_plane_ref] {
-            let reference = reference.as_mut().unwrap();
-            assert_eq!(reference.namespace.take().as_deref(), Some("ns"));
-        }
         assert_eq!((old.version, new.version), (ClusterVersion::V1Beta1, ClusterVersion::V1Beta2));
         assert!(old.shows_core() && old.status.contains("Provisioned"));
         (old.version, old.status) = (new.version, new.status.clone());

@@ -6,6 +6,7 @@
 mod observe;
 mod plan;
 
+pub(crate) use observe::vpc;
 pub use observe::{Observed, apply_name, control_planes, observe};
 pub(crate) use plan::limits;
 pub use plan::plan;

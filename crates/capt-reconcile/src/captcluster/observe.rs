@@ -51,10 +51,16 @@ pub fn observe(view: &View<'_>, captcluster: Arc<CAPTCluster>, settings: Setting
         paused: pause::reason(view, Kind::CaptCluster, captcluster.as_ref(), owner),
         externally_managed: captcluster.annotations().contains_key(MANAGED_BY_ANNOTATION),
         cluster: owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name)),
-        vpc: Child::observe(view, Kind::CaptCluster, captcluster.as_ref(), &apply_name(&captcluster), settings),
+        vpc: vpc(view, &captcluster, settings),
         control_planes: control_planes(view, &captcluster),
         captcluster,
     }
+}
+
+/// The VPC's apply.
+pub(crate) fn vpc(view: &View<'_>, captcluster: &CAPTCluster, settings: Settings) -> Child {
+    let template = captcluster.spec.vpc_template_ref.as_ref();
+    Child::observe(view, (Kind::CaptCluster, captcluster), &apply_name(captcluster), template, settings)
 }
 
 /// Name of the VPC's apply: the stored one, else `<captcluster>-vpc`.

@@ -264,9 +264,7 @@ impl Vpc {
                 }
             }
         }
-        if let Draft::Owned(template) = template {
-            wanted.to_mut().workspace_template_status = Some(template);
-        }
+        status::put(wanted, template, |status| &mut status.workspace_template_status);
     }
 }
 

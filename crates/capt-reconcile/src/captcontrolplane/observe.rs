@@ -81,7 +81,10 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
     let owner = meta::owner_cluster_name(control_plane.as_ref());
     let namespace = control_plane.namespace().unwrap_or_default();
     let cluster = owner.map_or(Seen::Absent { live: false }, |name| view.cluster(&namespace, name));
-    let child = |name: &str| Child::observe(view, Kind::CaptControlPlane, control_plane.as_ref(), name, settings);
+    let of = |name: &str, template: Option<&TemplateReference>| {
+        Child::observe(view, (Kind::CaptControlPlane, control_plane.as_ref()), name, template, settings)
+    };
+    let child = |name: &str| of(name, None);
     let key = meta::key_of(Kind::CaptControlPlane, control_plane.as_ref());
     let [kubeconfig_secret, ca_secret] = match owner {
         Some(name) => secret_names(name).map(|name| view.secret(&namespace, &name)),
@@ -95,7 +98,7 @@ pub fn observe(view: &View<'_>, control_plane: Arc<CAPTControlPlane>, settings: 
         paused: pause::reason(view, Kind::CaptControlPlane, control_plane.as_ref(), owner),
         infrastructure: infrastructure(view, &cluster, &namespace, settings),
         probe,
-        eks: child(&apply_name(&control_plane)),
+        eks: of(&apply_name(&control_plane), Some(&control_plane.spec.workspace_template_ref)),
         kubeconfig: child(&kubeconfig_apply(&control_plane.name_any())),
         spot: Spot::observe(view, &control_plane.name_any(), child),
         kubeconfig_template: kubeconfig_template(view, &control_plane, &namespace),
@@ -140,7 +143,6 @@ pub fn secret_names(cluster: &str) -> [String; 2] {
 pub fn infrastructure_key(cluster: &ClusterView, namespace: &str) -> Option<ObjectKey> {
     let reference = cluster.infrastructure_ref.as_ref()?;
     let is_ours = reference.kind == Kind::CaptCluster.name() && reference.group == Kind::CaptCluster.group();
-    let namespace = reference.namespace.as_deref().unwrap_or(namespace);
     is_ours.then(|| ObjectKey::new(Kind::CaptCluster, namespace, &reference.name))
 }
 
@@ -152,9 +154,8 @@ fn infrastructure(
 ) -> Option<(Seen<Arc<CAPTCluster>>, Option<Child>)> {
     let key = infrastructure_key(cluster.present()?, namespace)?;
     let captcluster = view.captcluster_at(key);
-    let vpc = captcluster.present().filter(|found| found.spec.vpc_template_ref.is_some()).map(|found| {
-        Child::observe(view, Kind::CaptCluster, found.as_ref(), &captcluster::apply_name(found), settings)
-    });
+    let made = captcluster.present().filter(|found| found.spec.vpc_template_ref.is_some());
+    let vpc = made.map(|found| captcluster::vpc(view, found, settings));
     Some((captcluster, vpc))
 }
 
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn an_infrastructure_of_another_kind_or_group_is_none_of_ours() {
         let key = |group: &str, kind: &str| {
-            let reference = json!({"apiGroup": group, "kind": kind, "name": "v"});
+            let reference = json!({"apiGroup": group, "kind": kind, "name": "v", "namespace": "of-others"});
             infrastructure_key(&ClusterView::parse(&json!({"spec": {"infrastructureRef": reference}})), "a")
         };
         let (group, kind) = (Kind::CaptCluster.group(), Kind::CaptCluster.name());

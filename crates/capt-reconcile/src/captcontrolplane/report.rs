@@ -159,12 +159,8 @@ fn workspace(
         set_text!(template.last_failed_revision = revision);
         set_text!(template.last_failure_message = Some(failure.as_str()));
     }
-    if let Draft::Owned(template) = template {
-        wanted.to_mut().workspace_template_status = Some(template);
-    }
-    if let Draft::Owned(workspace) = workspace {
-        wanted.to_mut().workspace_status = Some(workspace);
-    }
+    status::put(wanted, template, |status| &mut status.workspace_template_status);
+    status::put(wanted, workspace, |status| &mut status.workspace_status);
 }
 
 /// The version that runs, as a semantic version: the output `cluster_version`, else the spec's. EKS

@@ -10,7 +10,7 @@ const API: WorkspaceApi = WorkspaceApi::Cluster;
 fn apply(metadata: &Value, spec: &Value, status: &Value) -> Arc<WorkspaceTemplateApply> {
     let mut object = json!({"apiVersion": Kind::Apply.api_version(), "kind": "WorkspaceTemplateApply",
         "metadata": {"namespace": "a", "name": "x-apply", "uid": "1", "generation": 2, "resourceVersion": "7",
-            "labels": {CLUSTER_NAME_LABEL: "c"}, "annotations": {INPUTS_SETTLED_ANNOTATION: "true"},
+            "labels": {CLUSTER_NAME_LABEL: "c"}, "annotations": {INPUTS_SETTLED_ANNOTATION: "true", OWNER_ANNOTATION: "Secret/o"},
             "ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "o", "uid": "o-uid"}]},
         "spec": {"templateRef": {"name": "t"}}, "status": status});
     object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());

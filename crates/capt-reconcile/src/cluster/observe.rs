@@ -90,7 +90,7 @@ fn referenced<T>(
     if !reads {
         return Referenced::NotRead;
     }
-    let key = ObjectKey::new(kind, reference.namespace.as_deref().unwrap_or(namespace), &reference.name);
+    let key = ObjectKey::new(kind, namespace, &reference.name);
     let seen = read(key.clone());
     Referenced::Ours(key, seen)
 }

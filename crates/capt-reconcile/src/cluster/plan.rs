@@ -157,9 +157,8 @@ fn phase_reason(phase: &str) -> Option<&'static str> {
 fn adopt<T: Resource<DynamicType = ()>>(writer: &mut Writer, cluster: &ClusterView, referenced: &Referenced<T>) {
     let (Referenced::Ours(key, _), Some(object)) = (referenced, referenced.present()) else { return };
     let other = meta::owner_cluster_name(object).filter(|name| *name != cluster.meta.name);
-    let is_elsewhere = key.namespace != cluster.meta.namespace;
     let paused = object.annotations().contains_key(PAUSED_ANNOTATION);
-    if other.is_some() || is_elsewhere || paused || meta::is_deleting(object) {
+    if other.is_some() || paused || meta::is_deleting(object) {
         return;
     }
     let owners = owner_references(object.meta(), cluster);

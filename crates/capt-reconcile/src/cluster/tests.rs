@@ -1,5 +1,7 @@
 //! The exact writes of the pass of a Cluster, in each mode.
 
+mod references;
+
 use capt_api::foreign::ClusterVersion;
 use capt_status::{Span, Time};
 use serde_json::{Value, json};
@@ -214,11 +216,24 @@ fn beside_core_nothing_is_written() {
 
 #[test]
 fn beside_core_the_provider_objects_are_not_even_read() {
-    let cluster = with(cluster("v1beta2"), "/status", json!({"observedGeneration": 2, "phase": "Provisioned"}));
-    let world = world(&[&served()[..], &[cluster]].concat());
-    let view = View::new(&world);
-    pass::observe(&view, &ObjectKey::new(Kind::Cluster, "ns", "c"), auto(ClusterCrd::OfCore));
-    assert_eq!(view.into_reads().len(), 1, "only the Cluster itself");
+    let reads = |cluster: Value| {
+        let world = world(&[&served()[..], &[cluster]].concat());
+        let view = View::new(&world);
+        pass::observe(&view, &ObjectKey::new(Kind::Cluster, "ns", "c"), auto(ClusterCrd::OfCore));
+        view.into_reads().len()
+    };
+    let status = json!({"observedGeneration": 2, "phase": "Provisioned"});
+    let failed = json!({"observedGeneration": 2, "phase": "Failed", "failureMessage": "x"});
+    for (version, status, expected) in
+        [("v1beta2", &status, 1), ("v1beta1", &status, 1), ("v1beta2", &failed, 1), ("v1beta1", &failed, 3)]
+    {
+        let cluster = with(cluster(version), "/status", status.clone());
+        assert_eq!(
+            reads(cluster),
+            expected,
+            "{version} {status}: only the Cluster itself, unless there is something to repair"
+        );
+    }
 }
 
 #[test]
@@ -369,49 +384,6 @@ fn failures_are_told_in_cores_words_and_go_when_nobody_reports_one() {
         let cluster = after(cluster, &healed);
         assert!(capt_api::foreign::ClusterView::parse(&cluster).failure_message.is_none());
     }
-}
-
-/// Core never clears what it copied, and before 1.11 the Cluster then shows Failed for ever.
-#[test]
-fn beside_an_old_core_our_own_stale_failure_text_is_cleared() {
-    let copied = |kind: &str| {
-        let group = if kind == "CAPTCluster" { "infrastructure" } else { "controlplane" };
-        format!(
-            "Failure detected from referenced resource {group}.cluster.x-k8s.io/v1beta1, Kind={kind} with name \"p\": x"
-        )
-    };
-    let stale = |version: &str, text: &str| {
-        with(
-            cluster(version),
-            "/status",
-            json!({"observedGeneration": 2, "failureReason": "CreateError", "failureMessage": text}),
-        )
-    };
-    let settings = auto(ClusterCrd::OfCore);
-    for kind in ["CAPTCluster", "CAPTControlPlane"] {
-        let plan = plan_of(settings, &[&served()[..], &[stale("v1beta1", &copied(kind))]].concat());
-        let [action] = &plan.actions[..] else { panic!("{plan:?}") };
-        let status = json!({"failureReason": null, "failureMessage": null});
-        assert_eq!(action.op, Op::MergeStatus { manager: "capt-cluster-status", status });
-        assert_eq!(action.precondition, Precondition::Observed { uid: "cu".into(), resource_version: "5".into() });
-    }
-    let own = copied("CAPTControlPlane");
-    let mut still = served();
-    still[1]["status"]["failureMessage"] = json!("x");
-    let kept = [
-        (served(), stale("v1beta1", "of somebody else")),
-        (served(), stale("v1beta2", &own)),
-        (still, stale("v1beta1", &own)),
-    ];
-    for (objects, cluster) in kept {
-        assert_eq!(
-            plan_of(settings, &[&objects[..], std::slice::from_ref(&cluster)].concat()).actions,
-            [],
-            "{cluster}"
-        );
-    }
-    let without = plan_of(settings, &[served()[0].clone(), stale("v1beta1", &own)]);
-    assert_eq!(without.actions, [], "what is not there may only be not seen");
 }
 
 #[test]

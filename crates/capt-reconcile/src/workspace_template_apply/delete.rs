@@ -15,7 +15,6 @@ use serde_json::json;
 use super::{
     observe::Observed,
     pausing,
-    plan::workspace_keys,
     takeover::{self, precondition},
     waits::{self, Dependents},
 };
@@ -23,7 +22,7 @@ use crate::{
     meta::{self, Writer},
     object::Kind,
     outputs,
-    ownership::Owner,
+    ownership::{self, Owner},
     plan::{Counts, Op, Plan, Precondition, Query},
     reasons,
     status::{self, Draft, set},
@@ -174,10 +173,13 @@ fn live_reads(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> Vec
     let apply = observed.apply.as_ref();
     let (namespace, uid) = (apply.namespace().unwrap_or_default(), meta::uid(apply).to_owned());
     let mut queries: Vec<Query> = labelled(&uid).collect();
-    // Unlabelled Workspaces count only where our status names them: the Go implementation made those.
+    // Unlabelled Workspaces count only where our status names them (the Go implementation made those) and not where
+    // another apply's does too: they would be found each time, and the other one keeps them.
     if let Some(recorded) = &stored.workspace_name {
         let counts = Counts::LabelAbsentOr { label: OWNER_UID_LABEL, value: uid };
-        queries.extend(workspace_keys(&namespace, recorded).map(|key| Query::Object { key, counts: counts.clone() }));
+        let keys = ownership::keys(&namespace, recorded).into_iter();
+        let open = keys.filter(|key| !observed.strangers.contains(key));
+        queries.extend(open.map(|key| Query::Object { key, counts: counts.clone() }));
     }
     queries
 }

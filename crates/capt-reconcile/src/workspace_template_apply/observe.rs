@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     meta,
+    object::ObjectKey,
     ownership::{self, Claim},
     pass::Settings,
     pause::Pause,
@@ -31,6 +32,8 @@ pub struct Observed {
     pub template: Seen<Arc<WorkspaceTemplate>>,
     /// Its Workspace.
     pub claim: Claim,
+    /// Where somebody else's Workspaces are under its recorded name; asked only when it is being deleted.
+    pub strangers: Vec<ObjectKey>,
     /// What it waits for, in the order of its spec; only what is not there yet.
     pub waits: Vec<Wait>,
     /// Other applies of its owner that stand for the same; asked only when it has no Workspace. `None` if not
@@ -106,6 +109,7 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
             None => Some(Rivals::default()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },
+        strangers: if deleting { ownership::strangers(view, &apply) } else { Vec::new() },
         owner,
         claim,
         apply,

@@ -131,7 +131,9 @@ pub(super) fn rivals(
     if further.contains(&name) {
         return Some(Rivals::default());
     }
-    let applies = view.applies_of(apply.namespace().as_deref(), owner.key.kind, &owner.key.name)?;
+    let mut applies = view.applies_of(apply.namespace().as_deref(), owner.key.kind, &owner.key.name)?;
+    // What one that lost its owners made is there all the same.
+    applies.extend(view.applies_left_by(&owner.key)?);
     let has_workspace = |other: &WorkspaceTemplateApply| {
         other.annotations().contains_key(EXTERNAL_NAME_ANNOTATION)
             || other.status.as_ref().is_some_and(|status| status.workspace_name.is_some())
@@ -149,7 +151,7 @@ pub(super) fn rivals(
         // What the apply could not write down yet.
         match ownership::claim(view, &other, default).found {
             Seen::Unknown | Seen::Present((_, ownership::Owner::Unknown)) => return None,
-            Seen::Present((_, ownership::Owner::Ours | ownership::Owner::Adopted)) => {
+            Seen::Present((_, ownership::Owner::Ours | ownership::Owner::Adopted | ownership::Owner::Promised)) => {
                 rivals.with_workspace.push(other_name);
             }
             Seen::Present((_, ownership::Owner::Foreign(_))) => {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     meta::{self, Writer},
-    object::{Kind, ObjectKey},
+    object::Kind,
     outputs,
     ownership::{self, Owner},
     pause::Pause,
@@ -100,7 +100,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
                 workspace.meta.name, workspace.meta.uid
             ),
         )),
-        Seen::Present((workspace, Owner::Ours | Owner::Adopted)) => {
+        Seen::Present((workspace, Owner::Ours | Owner::Adopted | Owner::Promised)) => {
             let written = present(observed, workspace, &mut writer, &mut wanted, now);
             writes_spec = written.spec;
             written.sync
@@ -457,9 +457,4 @@ fn summary(verdicts: &[Verdict]) -> String {
                 && verdict.status != ConditionStatus::True
         })
         .map_or_else(|| "applied and ready".to_owned(), |verdict| verdict.message.clone())
-}
-
-/// The key of the apply's Workspace, in both APIs, for live reads.
-pub(super) fn workspace_keys(namespace: &str, name: &str) -> [ObjectKey; 2] {
-    WorkspaceApi::ALL.map(|api| ObjectKey::new(Kind::Workspace(api), namespace, name))
 }

@@ -58,7 +58,7 @@ pub(super) fn write(
     wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
 ) -> Written {
     let adopting = match &observed.claim.found {
-        Seen::Present((_, Owner::Adopted)) => true,
+        Seen::Present((_, Owner::Adopted | Owner::Promised)) => true,
         Seen::Present((_, Owner::Ours | Owner::Foreign(_) | Owner::Unknown)) | Seen::Unknown | Seen::Absent { .. } => {
             false
         }

@@ -18,6 +18,8 @@ use crate::{
 pub enum Relation {
     /// An object of this kind, a CAPTControlPlane or an apply, is owned by the one at the key, in its namespace.
     Owned(Kind, ObjectKey),
+    /// An apply that has lost its owners was made by the provider object at this key.
+    Left(ObjectKey),
     /// An apply waits for the apply at this key, or for the Workspace of that name.
     Waiting(ObjectKey),
     /// An apply is so broken that it cannot be told what it waits for.
@@ -29,6 +31,7 @@ impl Relation {
     pub fn among(&self) -> (Kind, Option<&str>) {
         match self {
             Self::Owned(kind, owner) => (*kind, owner.namespace.as_deref()),
+            Self::Left(owner) => (Kind::Apply, owner.namespace.as_deref()),
             Self::Waiting(_) | Self::Unreadable => (Kind::Apply, None),
         }
     }
@@ -53,6 +56,7 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
         Object::ControlPlane(plane) => own_all(plane.as_ref(), own),
         Object::Apply(apply) => {
             own_all(apply.as_ref(), &mut own);
+            said.extend(left(key, apply));
             said.extend(waits(key, apply));
         }
         Object::Malformed(malformed) if [Kind::CaptControlPlane, Kind::Apply].contains(&key.kind) => {
@@ -60,7 +64,10 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
                 own(owner.group(), &owner.kind, &owner.name);
             }
             match &malformed.apply {
-                Some(apply) => said.extend(waits(key, apply)),
+                Some(apply) => {
+                    said.extend(left(key, apply));
+                    said.extend(waits(key, apply));
+                }
                 None if key.kind == Kind::Apply => {
                     said.insert(Relation::Unreadable);
                 }
@@ -81,6 +88,11 @@ fn own_all<K: ResourceExt>(object: &K, mut own: impl FnMut(&str, &str, &str)) {
     for owner in object.owner_references() {
         own(meta::group(&owner.api_version), &owner.kind, &owner.name);
     }
+}
+
+fn left(key: &ObjectKey, apply: &WorkspaceTemplateApply) -> Option<Relation> {
+    let (kind, name) = meta::made_by(apply)?;
+    Some(Relation::Left(ObjectKey::new(kind, key.namespace.as_deref().unwrap_or_default(), name)))
 }
 
 fn waits(key: &ObjectKey, apply: &WorkspaceTemplateApply) -> impl Iterator<Item = Relation> {

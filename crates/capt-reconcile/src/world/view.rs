@@ -209,6 +209,12 @@ impl<'w> View<'w> {
             .collect()
     }
 
+    /// The applies that have lost their owners and were made by the provider object at `owner`; `None` if not all are
+    /// known.
+    pub fn applies_left_by(&self, owner: &ObjectKey) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {
+        about_others(self.related(Relation::Left(owner.clone()))?)
+    }
+
     /// The applies that wait for the apply or the Workspace at `key`, everywhere; `None` if not all are known, or if
     /// there is one of which nobody can tell what it waits for.
     pub fn waiting_for(&self, key: &ObjectKey) -> Option<Vec<Arc<WorkspaceTemplateApply>>> {

@@ -95,6 +95,15 @@ enum Scope {
     Namespaced,
 }
 
+impl From<Scope> for WorkspaceApi {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Cluster => Self::Cluster,
+            Scope::Namespaced => Self::Namespaced,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Spec {
@@ -151,6 +160,7 @@ struct RawEvent {
     conditions: Option<RawConditions>,
     terraform: Option<Behaviour>,
     restart: Option<Process>,
+    workspace_scope: Option<Scope>,
     clock: Option<String>,
 }
 
@@ -186,6 +196,8 @@ pub enum Deed {
     Terraform(Behaviour),
     /// A process dies and comes back.
     Restart(Process),
+    /// CAPT dies and comes back, and makes new Workspaces in this API.
+    RestartWith(WorkspaceApi),
     /// The clock jumps by so many seconds.
     Clock(i64),
 }
@@ -201,6 +213,8 @@ impl fmt::Display for Deed {
             Self::Terraform(behaviour) => write!(f, "Terraform does something else with {}", behaviour.workspace),
             Self::Restart(Process::Capt) => f.write_str("restart capt"),
             Self::Restart(Process::Provider) => f.write_str("restart provider"),
+            Self::RestartWith(WorkspaceApi::Cluster) => f.write_str("restart capt for cluster-scoped Workspaces"),
+            Self::RestartWith(WorkspaceApi::Namespaced) => f.write_str("restart capt for namespaced Workspaces"),
             Self::Clock(seconds) => write!(f, "clock {seconds:+} s"),
         }
     }
@@ -330,10 +344,7 @@ pub fn parse(text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Resul
     Ok(Scenario {
         name: metadata.name,
         description: spec.description,
-        workspace_api: match spec.workspace_scope {
-            Scope::Cluster => WorkspaceApi::Cluster,
-            Scope::Namespaced => WorkspaceApi::Namespaced,
-        },
+        workspace_api: spec.workspace_scope.into(),
         stored: spec.stored.into_iter().map(keyed).collect::<Result<_, _>>()?,
         objects,
         terraform: spec.terraform,
@@ -347,7 +358,7 @@ pub fn parse(text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Resul
 }
 
 fn event(raw: RawEvent) -> Result<Event, Error> {
-    let RawEvent { at, create, patch, delete, conditions, terraform, restart, clock } = raw;
+    let RawEvent { at, create, patch, delete, conditions, terraform, restart, workspace_scope, clock } = raw;
     let mut deeds = Vec::new();
     if let Some(object) = create {
         let (key, object) = keyed(object)?;
@@ -364,6 +375,7 @@ fn event(raw: RawEvent) -> Result<Event, Error> {
     }
     deeds.extend(terraform.map(Deed::Terraform));
     deeds.extend(restart.map(Deed::Restart));
+    deeds.extend(workspace_scope.map(|scope| Deed::RestartWith(scope.into())));
     if let Some(text) = clock {
         let span = |text: &str| text.parse::<Span>().map(Span::as_seconds).map_err(|_| Error::Event(at));
         deeds.push(Deed::Clock(match text.strip_prefix('-') {

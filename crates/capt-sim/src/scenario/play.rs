@@ -136,6 +136,7 @@ impl Player {
             }
             Deed::Restart(Process::Capt) => simulation.restart(),
             Deed::Restart(Process::Provider) => simulation.crash_provider(),
+            Deed::RestartWith(api) => simulation.restart_with(*api),
             Deed::Clock(seconds) => {
                 simulation.api.now = Time::from_unix(now.as_unix().saturating_add(*seconds));
             }
@@ -151,7 +152,7 @@ pub fn change(objects: &mut impl Objects, deed: &Deed) {
         Deed::Patch(key, body) => objects.edit(key, |object| json_patch::merge(object, body)),
         Deed::Delete(key) => objects.delete(key),
         Deed::Conditions(key, set) => objects.edit(key, |object| conditions(object, set, now)),
-        Deed::Terraform(_) | Deed::Restart(_) | Deed::Clock(_) => {}
+        Deed::Terraform(_) | Deed::Restart(_) | Deed::RestartWith(_) | Deed::Clock(_) => {}
     }
 }
 

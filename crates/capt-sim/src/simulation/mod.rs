@@ -12,6 +12,7 @@ use std::{
     rc::Rc,
 };
 
+use capt_api::foreign::WorkspaceApi;
 use capt_reconcile::{
     executor::{Request, Response},
     object::{Kind, Object, ObjectKey},
@@ -273,6 +274,12 @@ impl Simulation {
         self.failures.clear();
         self.late.clear();
         self.seen = 0;
+    }
+
+    /// A new process of CAPT that makes new Workspaces in another API.
+    pub fn restart_with(&mut self, workspace_api: WorkspaceApi) {
+        self.settings.workspace_api = workspace_api;
+        self.restart();
     }
 
     /// A new process of the provider.

@@ -18,6 +18,7 @@ mod core_releases;
 mod failures;
 mod go_defects_providers;
 mod lifecycle;
+mod lost_owners;
 mod properties;
 mod provider_states;
 mod providers_changes;

@@ -320,6 +320,31 @@ fn two_that_are_told_to_take_the_same_one_do_not_fight() {
     assert_rest(&mut simulation);
 }
 
+#[test]
+fn a_word_that_is_not_taken_up_yet_does_nothing_to_what_another_apply_has() {
+    for goes in [false, true] {
+        let mut simulation = ready();
+        let uid = simulation.api.get(&workspace()).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+        let mut other = apply(APPLY);
+        other["metadata"]["namespace"] = json!("other");
+        other["metadata"]["finalizers"] = json!(["infrastructure.cluster.x-k8s.io/finalizer"]);
+        other["metadata"]["annotations"] = json!({"capt.cluster.x-k8s.io/adopt": uid});
+        let other_key = capt_reconcile::object::ObjectKey::new(Kind::Apply, "other", APPLY);
+        let before = simulation.api.get(&workspace()).unwrap().clone();
+        if goes {
+            simulation.api.create(&other_key, other);
+            simulation.api.delete(&other_key, None);
+        } else {
+            other["metadata"]["annotations"]["cluster.x-k8s.io/paused"] = json!("");
+            simulation.api.create(&other_key, other);
+        }
+        assert!(simulation.run(), "they do not fight");
+        assert_eq!(*simulation.api.get(&workspace()).unwrap(), before, "{goes}");
+        assert_eq!(simulation.api.get(&other_key).is_none(), goes);
+        assert_rest(&mut simulation);
+    }
+}
+
 /// A whole cluster as the Go implementation leaves it: nothing says whose a Workspace is, applies have no
 /// label, no word of ours and not the variables that it did not know.
 fn cluster_of_go() -> Simulation {

@@ -155,7 +155,7 @@ pub fn missing(scenario: &Scenario) -> Vec<(String, Scenario, bool)> {
             event.at <= at
                 && match &event.deed {
                     Deed::Create(of, _) | Deed::Patch(of, _) | Deed::Delete(of) | Deed::Conditions(of, _) => of == key,
-                    Deed::Terraform(_) | Deed::Restart(_) | Deed::Clock(_) => false,
+                    Deed::Terraform(_) | Deed::Restart(_) | Deed::RestartWith(_) | Deed::Clock(_) => false,
                 }
         });
         without.events.insert(0, Event { at, deed: Deed::Create(key.clone(), object.clone()) });

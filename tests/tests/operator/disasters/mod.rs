@@ -25,6 +25,8 @@ use kube::{
 use serde_json::{Value, json};
 use trouble::{Disaster, Trouble};
 
+use crate::place::SOON;
+
 const NAMESPACE: &str = "default";
 /// Each run of Terraform.
 const TERRAFORM: Duration = Duration::from_millis(300);
@@ -102,13 +104,13 @@ impl Scene {
 
     async fn change(&self, name: &str) {
         let api = Kind::ControlPlane.api(&self.client, Some(NAMESPACE));
-        let change = json!({"spec": {"version": "1.32"}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+        let change = Patch::Merge(json!({"spec": {"version": "1.32"}}));
+        persist("a changed control plane", async || api.patch(name, &PatchParams::default(), &change).await).await;
     }
 
     async fn delete(&self, name: &str) {
         let api = Kind::Cluster.api(&self.client, Some(NAMESPACE));
-        api.delete(name, &DeleteParams::background()).await.unwrap();
+        persist("a deleted Cluster", async || api.delete(name, &DeleteParams::background()).await).await;
     }
 
     async fn objects(&self, kind: Kind) -> Result<Vec<DynamicObject>, String> {
@@ -187,6 +189,21 @@ impl Scene {
             }
         }
     }
+}
+
+/// Asks until there is an answer: a connection from before a restart of the API server may break at the first request.
+async fn persist<T>(what: &str, ask: impl AsyncFn() -> kube::Result<T>) {
+    eventually(what, SOON, || async {
+        match ask().await {
+            Ok(_) => Ok(Ok(())),
+            // Refused is refused.
+            Err(error @ kube::Error::Api(_)) => Ok(Err(error)),
+            Err(error) => Err(error.to_string()),
+        }
+    })
+    .await
+    .unwrap()
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use capt_sim::scenario::{Behaviour, Deed, Event, Process, Scenario, chances::Dic
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use super::{Mode, of_users};
+use super::{Mode, of_users, rough::Done};
 use crate::grammar::Grammar;
 
 pub(super) struct Maker<'g> {
@@ -20,6 +20,7 @@ pub(super) struct Maker<'g> {
     pub(super) objects: BTreeMap<ObjectKey, Value>,
     pub(super) events: Vec<Event>,
     pub(super) deletes: bool,
+    pub(super) rough: Done,
     pub(super) refused: usize,
 }
 
