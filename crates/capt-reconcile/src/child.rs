@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use capt_api::{
     SecretReference, TemplateReference, WorkspaceReference, WorkspaceTemplateApply,
-    foreign::{SecretView, WorkspaceView},
+    foreign::{SecretView, WorkspaceApi, WorkspaceView},
     names::{
         APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, CLUSTER_NAME_LABEL, INPUTS_SETTLED_ANNOTATION, OWNER_ANNOTATION,
-        conditions,
+        WORKSPACE_API_ANNOTATION, conditions,
     },
 };
 use capt_status::{
@@ -42,6 +42,8 @@ pub struct Child {
     pub apply: Seen<Arc<WorkspaceTemplateApply>>,
     /// Whether the provider object owns it, or did so before the apply lost all its owners; true where there is none.
     pub owned: bool,
+    /// The API of its Workspace, where the apply does not say it.
+    pub api: WorkspaceApi,
     /// Its Workspace, where the apply is there.
     pub claim: Option<Claim>,
     /// The connection Secret that the Workspace names, where there is one.
@@ -108,7 +110,7 @@ impl Child {
             };
             meta::is_owned_by(apply.as_ref(), kind, owner) || is_left()
         });
-        Self { key, apply, owned: belongs, claim, secret }
+        Self { key, apply, owned: belongs, api: settings.workspace_api, claim, secret }
     }
 
     /// Whether nothing may be concluded about the child.
@@ -360,6 +362,9 @@ impl Child {
                     BLOCK_MOVE_ANNOTATION: "true",
                     INPUTS_SETTLED_ANNOTATION: "true",
                     OWNER_ANNOTATION: meta::maker(kind, &owner.name_any()),
+                    // For good: a request that makes a Workspace may be on its way while CAPT is started again with
+                    // another default.
+                    WORKSPACE_API_ANNOTATION: ownership::api_name(self.api),
                 },
                 "ownerReferences": [meta::controller_reference(kind, owner)],
             },

@@ -55,12 +55,33 @@ pub enum Owner {
     Unknown,
 }
 
+/// Which of two Workspaces of one name, in both APIs, is an apply's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Nothing,
+    Promised,
+    Adopted,
+    /// It may be this apply's.
+    Unknown,
+    Ours,
+}
+
 impl Claim {
     /// The Workspace if it is there and ours, adopted or not.
     pub fn ours(&self) -> Option<&Arc<WorkspaceView>> {
         match self.found.present() {
             Some((workspace, Owner::Ours | Owner::Adopted)) => Some(workspace),
             Some((_, Owner::Promised | Owner::Foreign(_) | Owner::Unknown)) | None => None,
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        match &self.found {
+            Seen::Present((_, Owner::Ours)) => Rank::Ours,
+            Seen::Unknown | Seen::Present((_, Owner::Unknown)) => Rank::Unknown,
+            Seen::Present((_, Owner::Adopted)) => Rank::Adopted,
+            Seen::Present((_, Owner::Promised)) => Rank::Promised,
+            Seen::Absent { live: _ } | Seen::Present((_, Owner::Foreign(_))) => Rank::Nothing,
         }
     }
 
@@ -102,15 +123,20 @@ pub fn external_name(api: WorkspaceApi, namespace: &str, name: &str) -> String {
 
 /// The API that `apply` wants for a new Workspace: its annotation, else `default`.
 pub fn wanted_api(apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> WorkspaceApi {
-    match apply.annotations().get(WORKSPACE_API_ANNOTATION).map(String::as_str) {
-        Some("cluster") => WorkspaceApi::Cluster,
-        Some("namespaced") => WorkspaceApi::Namespaced,
-        Some(_) | None => default,
+    let said = apply.annotations().get(WORKSPACE_API_ANNOTATION);
+    said.and_then(|said| WorkspaceApi::ALL.into_iter().find(|api| said == api_name(*api))).unwrap_or(default)
+}
+
+/// An API as an annotation names it.
+pub const fn api_name(api: WorkspaceApi) -> &'static str {
+    match api {
+        WorkspaceApi::Cluster => "cluster",
+        WorkspaceApi::Namespaced => "namespaced",
     }
 }
 
-/// Finds the Workspace of `apply`. An existing one keeps its API; one of ours in either API goes
-/// before a stranger under the same name in the wanted API.
+/// Finds the Workspace of `apply`. An existing one keeps its API: whatever is this apply's in either API goes before
+/// what it may still take over, and that before a stranger under the same name in the wanted API.
 pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> Claim {
     let namespace = apply.namespace().unwrap_or_default();
     let derived = apply.name_any();
@@ -126,18 +152,14 @@ pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: Workspace
         Claim { key, api, found }
     };
     let first = look(wanted);
-    let is_promised = matches!(first.found, Seen::Present((_, Owner::Promised)));
-    if first.ours().is_some() || is_promised || first.found.is_unknown() {
+    if first.rank() == Rank::Ours || first.found.is_unknown() {
         return first;
     }
     let other = look(match wanted {
         WorkspaceApi::Cluster => WorkspaceApi::Namespaced,
         WorkspaceApi::Namespaced => WorkspaceApi::Cluster,
     });
-    match &other.found {
-        Seen::Unknown | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Promised | Owner::Unknown)) => other,
-        Seen::Absent { live: _ } | Seen::Present((_, Owner::Foreign(_))) => first,
-    }
+    if other.rank() > first.rank() { other } else { first }
 }
 
 fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceView) -> Owner {
@@ -423,6 +445,35 @@ mod tests {
         assert_eq!((first.api, first.ours().is_some(), first.is_unknown()), (WorkspaceApi::Cluster, false, true));
         let other = find(WorkspaceApi::Cluster, "2");
         assert_eq!((other.api, other.ours().is_some(), other.is_unknown()), (WorkspaceApi::Namespaced, false, true));
+    }
+
+    #[test]
+    fn what_an_apply_has_goes_before_what_it_may_take_over() {
+        let find = |in_cluster: Option<&str>, in_namespace: Option<&str>| {
+            let mut own = apply("a", "x-apply", "1", None);
+            own["metadata"]["annotations"] = json!({ADOPT_ANNOTATION: "w-uid"});
+            let parsed: WorkspaceTemplateApply = serde_json::from_value(own.clone()).unwrap();
+            let mut world = World::with_coverage(Coverage::Live);
+            for (name, value) in [("x-apply", own), ("y-apply", apply("a", "y-apply", "2", None))] {
+                world.watched(ObjectKey::new(Kind::Apply, "a", name), 1, Object::parse(Kind::Apply, &value));
+            }
+            for (api, label) in [(WorkspaceApi::Cluster, in_cluster), (WorkspaceApi::Namespaced, in_namespace)] {
+                let (kind, found) = (Kind::Workspace(api), workspace("x", label, None));
+                world.watched(ObjectKey::new(kind, "a", "x"), 1, Object::parse(kind, &found));
+            }
+            let claim = claim(&View::new(&world), &parsed, WorkspaceApi::Cluster);
+            (claim.api, claim.found.present().unwrap().1.clone())
+        };
+        let (cluster, namespaced) = (WorkspaceApi::Cluster, WorkspaceApi::Namespaced);
+        assert_eq!(
+            find(Some("2"), Some("1")),
+            (namespaced, Owner::Ours),
+            "and not the one that the user's word promises"
+        );
+        assert_eq!(find(None, Some("1")), (namespaced, Owner::Ours));
+        assert_eq!(find(Some("2"), None), (namespaced, Owner::Adopted));
+        assert_eq!(find(None, Some("2")), (cluster, Owner::Adopted));
+        assert_eq!(find(Some("2"), Some("2")), (cluster, Owner::Promised));
     }
 
     #[test]

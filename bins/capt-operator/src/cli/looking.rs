@@ -26,7 +26,7 @@ pub struct SourceArgs {
     /// Context of the kubeconfig [default: its current one].
     #[arg(long, env = "CAPT_CONTEXT", value_name = "NAME", help_heading = CONNECTION)]
     pub context: Option<String>,
-    /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
+    /// API in which the Workspaces of new applies are made; `auto` is the cluster-scoped one, unless only the other is served.
     #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t)]
     pub workspace_api: WorkspaceApiChoice,
     /// How long things may take, as the operator was told.

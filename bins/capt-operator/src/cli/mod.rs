@@ -125,7 +125,7 @@ pub struct SandboxArgs {
     /// Where to write the kubeconfig [default: a file in the directory for temporary files].
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// API in which new Workspaces are made; `auto` is the cluster-scoped one.
+    /// API in which the Workspaces of new applies are made; `auto` is the cluster-scoped one.
     #[arg(long, value_name = "API", value_enum, default_value_t)]
     pub workspace_api: WorkspaceApiChoice,
     /// What to log, on standard error.
@@ -151,7 +151,7 @@ pub struct RunArgs {
     /// Take care only of this share of the Clusters, as in 0/3; each share has a lease of its own.
     #[arg(long, env = "CAPT_SHARD", value_name = "INDEX/COUNT", help_heading = SCOPE)]
     pub shard: Option<Shard>,
-    /// API in which new Workspaces are made; `auto` is the cluster-scoped one, unless only the other is served.
+    /// API in which the Workspaces of new applies are made; `auto` is the cluster-scoped one, unless only the other is served.
     #[arg(long, env = "CAPT_WORKSPACE_API", value_name = "API", value_enum, default_value_t, help_heading = SCOPE)]
     pub workspace_api: WorkspaceApiChoice,
     /// Who publishes the status of Clusters; `auto` is decided for each Cluster: CAPT only where no Cluster API core is.

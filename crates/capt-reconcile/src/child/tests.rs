@@ -33,7 +33,7 @@ fn ready() -> Value {
 fn child(apply: Seen<Arc<WorkspaceTemplateApply>>, workspace: Option<Arc<WorkspaceView>>) -> Child {
     let key = ObjectKey::new(Kind::Workspace(API), "", "x");
     let claim = workspace.map(|workspace| Claim { key, api: API, found: Seen::Present((workspace, Owner::Ours)) });
-    Child { key: ObjectKey::new(Kind::Apply, "a", "x-apply"), apply, owned: true, claim, secret: None }
+    Child { key: ObjectKey::new(Kind::Apply, "a", "x-apply"), apply, owned: true, api: API, claim, secret: None }
 }
 
 fn condition(type_: &str, status: &str, reason: &str) -> Value {

@@ -5,7 +5,7 @@ use capt_api::{
     foreign::{WorkspaceApi, WorkspaceView},
     names::{
         APPLY_FINALIZER, APPLY_MANAGER, APPLY_PENDING_ANNOTATION, BLOCK_MOVE_ANNOTATION, EXTERNAL_NAME_ANNOTATION,
-        RECREATE_WORKSPACE_ANNOTATION, conditions,
+        RECREATE_WORKSPACE_ANNOTATION, WORKSPACE_API_ANNOTATION, conditions,
     },
 };
 use capt_status::{
@@ -149,7 +149,8 @@ const fn cause(sync: &Sync) -> Option<&Cause> {
 }
 
 /// What must be on the apply before anything is made, and what is recorded on it, since a status does not
-/// survive a move: the finalizer, the word that a move has to wait, and which Terraform state it has.
+/// survive a move: the finalizer, the word that a move has to wait, in which API its Workspace is or will be, and which
+/// Terraform state it has.
 fn prepare(observed: &Observed, writer: &mut Writer) {
     let apply = observed.apply.as_ref();
     let mut operations = Vec::new();
@@ -159,6 +160,9 @@ fn prepare(observed: &Observed, writer: &mut Writer) {
     let mut edits = Vec::new();
     if !apply.annotations().contains_key(BLOCK_MOVE_ANNOTATION) {
         edits.push((BLOCK_MOVE_ANNOTATION, Some("true")));
+    }
+    if !apply.annotations().contains_key(WORKSPACE_API_ANNOTATION) {
+        edits.push((WORKSPACE_API_ANNOTATION, Some(ownership::api_name(observed.claim.api))));
     }
     let external_name = observed.claim.ours().and_then(|found| found.meta.annotations.get(EXTERNAL_NAME_ANNOTATION));
     if let Some(name) = external_name {
