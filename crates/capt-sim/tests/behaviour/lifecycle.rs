@@ -349,3 +349,43 @@ fn while_paused_nothing_but_the_condition_is_written() {
     assert!(simulation.run());
     assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["version"], "v1.32.0");
 }
+
+/// A process dies after any of its first writes, the next one has another `--workspace-api`, and what the dead one had
+/// still sent arrives at last: it finds the Workspace there, whoever made it.
+#[test]
+fn another_default_api_makes_no_second_workspace_beside_a_request_on_its_way() {
+    for (before, after) in
+        [(WorkspaceApi::Cluster, WorkspaceApi::Namespaced), (WorkspaceApi::Namespaced, WorkspaceApi::Cluster)]
+    {
+        let is_creation = |request: &&Request| match request {
+            Request::Create { target, body: _ } => matches!(target.kind, Kind::Workspace(_)),
+            Request::MergePatch { .. }
+            | Request::JsonPatch { .. }
+            | Request::ApplyStatus { .. }
+            | Request::MergeStatus { .. }
+            | Request::Delete { .. }
+            | Request::Get { .. }
+            | Request::List { .. } => false,
+        };
+        let late = ready(before).writes().find(is_creation).unwrap().clone();
+        let mut was_late = 0;
+        for writes in 0..8 {
+            let mut simulation = simulation(before, &FILES);
+            simulation.step_core();
+            simulation.run_capt_until_crash(writes);
+            let was_sent = simulation.api.get(&key(Kind::Apply, "demo-vpc")).is_some();
+            simulation.restart_with(after);
+            assert!(simulation.run());
+            if was_sent {
+                was_late += 1;
+                simulation.api.respond(&late);
+                assert!(simulation.run());
+            }
+            let made =
+                WorkspaceApi::ALL.map(|api| simulation.api.get(&key(Kind::Workspace(api), "demo-vpc")).is_some());
+            assert_eq!(made.into_iter().filter(|is_there| *is_there).count(), 1, "{before:?} {writes}: {made:?}");
+            assert_eq!(status(&simulation, Kind::CaptControlPlane, "demo")["state"], "Ready");
+        }
+        assert!(was_late > 2);
+    }
+}
