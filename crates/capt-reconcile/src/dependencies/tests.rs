@@ -56,7 +56,7 @@ fn shown(graph: &Graph, root: &str, state: State, ready: bool, actions: &[Action
             other
         })
     };
-    let changes: [fn(&mut Dependencies, &str); 9] = [
+    let changes: [fn(&mut Dependencies, &str); 10] = [
         |it, name| drop(it.nodes.remove(name)),
         |it, name| it.nodes.get_mut(name).unwrap().type_ = "Other".to_owned(),
         |it, name| it.nodes.get_mut(name).unwrap().status = "Other".to_owned(),
@@ -65,6 +65,9 @@ fn shown(graph: &Graph, root: &str, state: State, ready: bool, actions: &[Action
         |it, name| drop(it.edges.remove(name)),
         |it, name| drop(it.edges.get_mut(name).and_then(Vec::pop)),
         |it, name| it.edges.entry(name.to_owned()).or_default().push("other".to_owned()),
+        |it, name| {
+            it.edges.get_mut(name).and_then(|targets| targets.last_mut()).into_iter().for_each(|last| last.push('x'))
+        },
         |it, _| it.truncated = !it.truncated,
     ];
     for other in changes.into_iter().flat_map(others) {
@@ -286,4 +289,74 @@ fn the_state_of_the_root_alone_is_kept_up_to_date_during_a_deletion() {
     assert_eq!(found.nodes[PLANE].status, "Deleting");
     found.nodes.insert(PLANE.to_owned(), before.nodes[PLANE].clone());
     assert_eq!(found, before);
+}
+
+fn deleting(mut value: Value) -> Value {
+    value["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    value["metadata"]["finalizers"] = json!(["f"]);
+    value
+}
+
+#[test]
+fn what_goes_is_told_so_whatever_it_was() {
+    for ready in [false, true] {
+        let mut objects = declared();
+        objects[1]["status"] = json!({"ready": ready});
+        objects.extend([apply("i-vpc", &[]), workspace("i-vpc", "i-vpc")]);
+        let found = graph(&world(objects.into_iter().map(deleting)), PLANE);
+        for name in ["Cluster/ns/c", INFRASTRUCTURE, PLANE, VPC, "Workspace/i-vpc"] {
+            assert_eq!(found.standing(&key(name)), Some(Standing::Deleting), "{name}");
+        }
+    }
+}
+
+/// An apply of no provider object remembers by itself, and so does a Workspace that nobody here made.
+#[test]
+fn what_nobody_makes_stands_as_it_says_itself() {
+    const OWN: &str = "WorkspaceTemplateApply/ns/a";
+    for (remembers, standing) in [(Value::Null, Standing::Pending), (json!(true), Standing::Provisioned)] {
+        let mut own = apply("a", &["w"]);
+        own["status"] = json!({"wasReady": remembers});
+        let mut waited = workspace("w", "nobody");
+        waited["metadata"]["labels"] = Value::Null;
+        if standing == Standing::Provisioned {
+            waited["metadata"]["annotations"] =
+                json!({"crossplane.io/external-create-succeeded": "2026-01-01T00:00:00Z"});
+        }
+        let found = graph(&world([own, workspace("a", "a"), waited]), OWN);
+        let told = [OWN, "Workspace/a", "Workspace/w"].map(|name| found.standing(&key(name)));
+        assert_eq!(told, [Some(standing); 3]);
+    }
+}
+
+#[test]
+fn beside_a_vpc_that_exists_an_apply_belongs_to_the_graph_if_it_is_there() {
+    let shows = |existing: &str, is_there: bool| {
+        let mut objects = declared();
+        objects[1]["spec"]["existingVpcId"] = json!(existing);
+        if is_there {
+            objects.push(apply("i-vpc", &[]));
+        }
+        shown(&graph(&world(objects), INFRASTRUCTURE), INFRASTRUCTURE, State::Provisioning, false, &[])
+            .nodes
+            .contains_key(VPC)
+    };
+    assert_eq!([shows("vpc-1", false), shows("vpc-1", true), shows("", false)], [false, true, true]);
+}
+
+#[test]
+fn no_namespace_is_the_own_one() {
+    let (mut a, mut b, mut c) = (apply("a", &[]), apply("b", &[]), apply("c", &[]));
+    a["spec"]["templateRef"]["namespace"] = json!("");
+    a["spec"]["waitForSecrets"] = json!([{"name": "s", "namespace": ""}, {"name": "s", "namespace": "other"}]);
+    b["spec"]["writeConnectionSecretToRef"] = json!({"name": "s", "namespace": ""});
+    c["spec"]["writeConnectionSecretToRef"] = json!({"name": "s", "namespace": "other"});
+    let found = graph(&world([a, b, c]), "WorkspaceTemplateApply/ns/a").to_wire();
+    let targets = |name: &str| found.edges[name].iter().map(String::as_str).collect::<Vec<_>>();
+    assert_eq!(
+        targets("WorkspaceTemplateApply/ns/a"),
+        ["WorkspaceTemplate/ns/t", "Workspace/a", "Secret/ns/s", "Secret/other/s"]
+    );
+    assert_eq!(targets("Secret/ns/s"), ["WorkspaceTemplateApply/ns/b"]);
+    assert_eq!(targets("Secret/other/s"), ["WorkspaceTemplateApply/ns/c"]);
 }

@@ -65,6 +65,33 @@ fn a_write_that_changed_nothing_is_known_by_the_version_that_it_was_asked_of() {
 }
 
 #[test]
+fn an_answer_says_whether_the_object_is_stored_gone_or_as_it_was() {
+    let merge = Request::MergePatch { target: key("a"), body: json!({"metadata": {"resourceVersion": "5"}}) };
+    let delete = Request::Delete { target: key("a"), uid: "u1".to_owned(), resource_version: None };
+    let get = Request::Get { target: key("a") };
+    let object = |version: &str, deleting: bool, finalizers: &[&str]| {
+        let at = deleting.then_some("2026-01-01T00:00:00Z");
+        json!({"kind": "X", "metadata": {"resourceVersion": version, "deletionTimestamp": at, "finalizers": finalizers}})
+    };
+    let done = json!({"kind": "Status", "status": "Success", "metadata": {}});
+    for (request, answer, effect) in [
+        (&merge, object("6", false, &[]), Effect::Stored),
+        (&merge, object("6", false, &["f"]), Effect::Stored),
+        (&merge, object("6", true, &["f"]), Effect::Stored),
+        (&merge, object("6", true, &[]), Effect::Gone),
+        (&merge, object("5", false, &[]), Effect::Nothing),
+        (&merge, done.clone(), Effect::Stored),
+        (&delete, done, Effect::Gone),
+        (&delete, object("6", true, &["f"]), Effect::Stored),
+        (&delete, object("6", true, &[]), Effect::Gone),
+        (&get, object("6", true, &[]), Effect::Nothing),
+    ] {
+        assert_eq!(request.effect(&answer), effect, "{request:?} {answer}");
+    }
+    assert_eq!([merge.written(), delete.written(), get.written()], [Some(&key("a")), Some(&key("a")), None]);
+}
+
+#[test]
 fn each_write_carries_its_precondition() {
     let merge = Op::MergePatch { body: json!({"spec": {"a": null}}) };
     let json = Op::JsonPatch { operations: vec![json!({"op": "remove", "path": "/x"})] };
