@@ -1,5 +1,7 @@
 //! Metadata of our own objects: preconditions, finalizer edits, owner references.
 
+use std::collections::BTreeMap;
+
 use capt_api::{WorkspaceTemplateApply, names::OWNER_ANNOTATION};
 use capt_status::text::{MAX_MESSAGE, truncate};
 use kube::{Resource, ResourceExt, core::ObjectMeta};
@@ -204,10 +206,15 @@ pub fn maker(kind: Kind, name: &str) -> String {
 
 /// Kind and name of the provider object that made an apply which has lost all its owners, as it says itself.
 pub fn made_by(apply: &WorkspaceTemplateApply) -> Option<(Kind, &str)> {
-    if !apply.owner_references().is_empty() {
+    said_maker(apply.owner_references().len(), apply.annotations())
+}
+
+/// [`made_by()`] of an apply with so many owners and these annotations.
+pub fn said_maker(owners: usize, annotations: &BTreeMap<String, String>) -> Option<(Kind, &str)> {
+    if owners > 0 {
         return None;
     }
-    let (kind, name) = apply.annotations().get(OWNER_ANNOTATION)?.split_once('/')?;
+    let (kind, name) = annotations.get(OWNER_ANNOTATION)?.split_once('/')?;
     let kind = [Kind::CaptCluster, Kind::CaptControlPlane].into_iter().find(|known| known.name() == kind)?;
     Some((kind, name))
 }

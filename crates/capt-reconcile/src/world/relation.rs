@@ -56,18 +56,19 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
         Object::ControlPlane(plane) => own_all(plane.as_ref(), own),
         Object::Apply(apply) => {
             own_all(apply.as_ref(), &mut own);
-            said.extend(left(key, apply));
+            said.extend(left(key, meta::made_by(apply)));
             said.extend(waits(key, apply));
         }
         Object::Malformed(malformed) if [Kind::CaptControlPlane, Kind::Apply].contains(&key.kind) => {
             for owner in &malformed.meta.owner_references {
                 own(owner.group(), &owner.kind, &owner.name);
             }
+            if key.kind == Kind::Apply {
+                let about = &malformed.meta;
+                said.extend(left(key, meta::said_maker(about.owner_references.len(), &about.annotations)));
+            }
             match &malformed.apply {
-                Some(apply) => {
-                    said.extend(left(key, apply));
-                    said.extend(waits(key, apply));
-                }
+                Some(apply) => said.extend(waits(key, apply)),
                 None if key.kind == Kind::Apply => {
                     said.insert(Relation::Unreadable);
                 }
@@ -90,8 +91,8 @@ fn own_all<K: ResourceExt>(object: &K, mut own: impl FnMut(&str, &str, &str)) {
     }
 }
 
-fn left(key: &ObjectKey, apply: &WorkspaceTemplateApply) -> Option<Relation> {
-    let (kind, name) = meta::made_by(apply)?;
+fn left(key: &ObjectKey, maker: Option<(Kind, &str)>) -> Option<Relation> {
+    let (kind, name) = maker?;
     Some(Relation::Left(ObjectKey::new(kind, key.namespace.as_deref().unwrap_or_default(), name)))
 }
 
