@@ -121,6 +121,18 @@ pub fn external_name(api: WorkspaceApi, namespace: &str, name: &str) -> String {
     }
 }
 
+/// The Terraform state that a Workspace uses: its external name, for which the provider takes the Workspace's own where
+/// there is none yet.
+pub fn state_of(workspace: &WorkspaceView) -> &str {
+    workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION).unwrap_or(&workspace.meta.name)
+}
+
+/// The Terraform state that `apply` has recorded.
+pub fn recorded_state(apply: &WorkspaceTemplateApply) -> Option<&String> {
+    let in_status = apply.status.as_ref().and_then(|status| status.external_name.as_ref());
+    in_status.or_else(|| apply.annotations().get(EXTERNAL_NAME_ANNOTATION))
+}
+
 /// The API that `apply` wants for a new Workspace: its annotation, else `default`.
 pub fn wanted_api(apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> WorkspaceApi {
     let said = apply.annotations().get(WORKSPACE_API_ANNOTATION);
@@ -213,9 +225,7 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
 /// Whether `apply` remembers another Terraform state than that of `workspace`: then it had another one of this name,
 /// in the other API.
 fn records_another_state(apply: &WorkspaceTemplateApply, workspace: &WorkspaceView) -> bool {
-    let recorded = apply.status.as_ref().and_then(|status| status.external_name.as_ref());
-    let recorded = recorded.or_else(|| apply.annotations().get(EXTERNAL_NAME_ANNOTATION));
-    match (recorded, workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION)) {
+    match (recorded_state(apply), workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION)) {
         (Some(recorded), Some(used)) => recorded != used,
         (None, _) | (_, None) => false,
     }

@@ -39,8 +39,27 @@ pub struct Observed {
     /// Other applies of its owner that stand for the same; asked only when it has no Workspace. `None` if not
     /// all are known.
     pub rivals: Option<Rivals>,
+    /// The Terraform state that its Workspace would have; asked only when it has none.
+    pub state: State,
     /// Who keeps it from going; asked only when it is being deleted. `None` if not all are known.
     pub dependents: Option<Dependents>,
+}
+
+/// A Terraform state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    /// Its name: what the apply has recorded, else what a new Workspace gets.
+    pub name: String,
+    /// The Workspaces that use it: names of other namespaces can come to the same. `None` if not all are known.
+    pub users: Option<Vec<ObjectKey>>,
+}
+
+impl State {
+    fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, claim: &Claim, namespace: &str) -> Self {
+        let recorded = ownership::recorded_state(apply).cloned();
+        let name = recorded.unwrap_or_else(|| ownership::external_name(claim.api, namespace, &claim.key.name));
+        Self { users: view.users_of_state(&name), name }
+    }
 }
 
 /// Applies that stand for the same to their owner, which used them under a former name.
@@ -109,6 +128,7 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
             None => Some(Rivals::default()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },
+        state: if asks { State::observe(view, &apply, &claim, &namespace) } else { State::default() },
         strangers: if deleting { ownership::strangers(view, &apply) } else { Vec::new() },
         owner,
         claim,

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     delete,
-    observe::{Evidence, Observed, Rivals},
+    observe::{Evidence, Observed, Rivals, State},
     pausing, takeover,
     verdicts::verdicts,
     waits::{self, Wait},
@@ -77,6 +77,9 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let Some(rivals) = &observed.rivals else {
         return Plan::nothing(key, "the other applies of its owner are not known yet");
     };
+    if observed.claim.ours().is_none() && observed.state.users.is_none() {
+        return Plan::nothing(key, "who uses its Terraform state is not known yet");
+    }
     prepare(observed, &mut writer);
     let mut wanted = Draft::Borrowed(stored);
     set!(wanted.observed_generation = Some(generation));
@@ -206,7 +209,7 @@ fn absent(
     if let Some(cause) = unwanted(observed) {
         return Sync::Waiting(cause);
     }
-    if let Some(cause) = beside(rivals) {
+    if let Some(cause) = beside(rivals).or_else(|| shared(&observed.state)) {
         return Sync::Stalled(cause);
     }
     if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
@@ -231,8 +234,7 @@ fn absent(
         Ok(rendered) => rendered,
         Err(sync) => return sync,
     };
-    let recorded = recorded_external_name(observed, wanted);
-    let is_again = recorded.is_some() || wanted.workspace_name.is_some();
+    let is_again = ownership::recorded_state(apply).is_some() || wanted.workspace_name.is_some();
     if is_again && !writer.writes_to(&meta::key_of(Kind::Apply, apply)) {
         // That the Workspace is gone may be the end of a deletion which this view of the apply does not show
         // yet. The patch changes nothing; its resourceVersion is refused then, and nothing is made.
@@ -253,7 +255,7 @@ fn absent(
         let note = format!("Workspace {name} was gone and is made again, with the same Terraform state");
         writer.event(EventType::Warning, reasons::WORKSPACE_RECREATED, note);
     }
-    let external_name = recorded.unwrap_or_else(|| new_external_name(observed));
+    let external_name = observed.state.name.clone();
     let body = workspace(observed, &rendered, &external_name);
     let creation = writer.other(
         observed.claim.key.clone(),
@@ -273,6 +275,18 @@ fn absent(
     // A Workspace that is made from the rendering differs in nothing from it.
     set_text!(wanted.takeover_baseline = None::<&str>);
     Sync::Current
+}
+
+/// Somebody else's Workspace with the Terraform state that a new one would have: each would change and destroy what the
+/// other one made.
+fn shared(state: &State) -> Option<Cause> {
+    let State { name, users } = state;
+    let user = users.as_ref()?.first()?;
+    let message = format!(
+        "{user} has the Terraform state {name}, and two must not share it; nothing was made: choose another name for the apply, \
+         or another state by its annotation {EXTERNAL_NAME_ANNOTATION} together with {RECREATE_WORKSPACE_ANNOTATION}"
+    );
+    Some(Cause::new(reasons::NAME_COLLISION, message))
 }
 
 /// Another apply that has the infrastructure of the owner, or may still get it. No word releases this: it would be
@@ -406,18 +420,6 @@ fn template_name(observed: &Observed) -> String {
     let reference = &observed.apply.spec.template_ref;
     let namespace = reference.namespace.clone().filter(|name| !name.is_empty()).or_else(|| observed.apply.namespace());
     format!("{}/{}", namespace.unwrap_or_default(), reference.name)
-}
-
-fn recorded_external_name(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> Option<String> {
-    stored.external_name.clone().or_else(|| observed.apply.annotations().get(EXTERNAL_NAME_ANNOTATION).cloned())
-}
-
-fn new_external_name(observed: &Observed) -> String {
-    ownership::external_name(
-        observed.claim.api,
-        &observed.apply.namespace().unwrap_or_default(),
-        &observed.claim.key.name,
-    )
 }
 
 /// The Workspace to create: name, owner and Terraform state in one POST.

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use capt_api::{WorkspaceReference, WorkspaceTemplateApply};
+use capt_api::{WorkspaceReference, WorkspaceTemplateApply, foreign::WorkspaceApi};
 use kube::ResourceExt;
 
 use crate::{
     meta,
     object::{Kind, Object, ObjectKey},
+    ownership,
 };
 
 /// Something that an object says of another one.
@@ -20,6 +21,8 @@ pub enum Relation {
     Owned(Kind, ObjectKey),
     /// An apply that has lost its owners was made by the provider object at this key.
     Left(ObjectKey),
+    /// A Workspace of this API uses this Terraform state.
+    State(WorkspaceApi, String),
     /// An apply waits for the apply at this key, or for the Workspace of that name.
     Waiting(ObjectKey),
     /// An apply is so broken that it cannot be told what it waits for.
@@ -32,6 +35,7 @@ impl Relation {
         match self {
             Self::Owned(kind, owner) => (*kind, owner.namespace.as_deref()),
             Self::Left(owner) => (Kind::Apply, owner.namespace.as_deref()),
+            Self::State(api, _) => (Kind::Workspace(*api), None),
             Self::Waiting(_) | Self::Unreadable => (Kind::Apply, None),
         }
     }
@@ -75,10 +79,12 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> Vec<Relation> {
                 None => {}
             }
         }
+        Object::Workspace(workspace) => {
+            said.insert(Relation::State(workspace.api, ownership::state_of(workspace).to_owned()));
+        }
         Object::Cluster(_)
         | Object::CaptCluster(_)
         | Object::Template(_)
-        | Object::Workspace(_)
         | Object::Secret(_)
         | Object::Malformed(_) => {}
     }

@@ -224,6 +224,21 @@ impl<'w> View<'w> {
         about_others(self.related(Relation::Waiting(key.clone()))?)
     }
 
+    /// The Workspaces, in both APIs, that use the Terraform state `name`; `None` if not all are known.
+    pub fn users_of_state(&self, name: &str) -> Option<Vec<ObjectKey>> {
+        let mut users = Vec::new();
+        for api in WorkspaceApi::ALL {
+            for object in self.related(Relation::State(api, name.to_owned()))? {
+                if let Object::Workspace(workspace) = object {
+                    let meta = &workspace.meta;
+                    let namespace = meta.namespace.as_deref().unwrap_or_default();
+                    users.push(ObjectKey::new(Kind::Workspace(api), namespace, &meta.name));
+                }
+            }
+        }
+        Some(users)
+    }
+
     /// All Workspaces of `api`, everywhere; `None` if not all are known.
     pub fn workspaces(&self, api: WorkspaceApi) -> Option<Vec<Arc<WorkspaceView>>> {
         let objects = self.list(Kind::Workspace(api), None)?;

@@ -31,6 +31,7 @@ mod providers_secrets;
 mod providers_takeover;
 mod scale;
 mod sizes;
+mod terraform_states;
 mod workspace_go_defects;
 mod workspace_lives;
 mod workspace_pause;
