@@ -428,9 +428,9 @@ fn completed<O: Resource<DynamicType = ()>>(
     if !apply.annotations().contains_key(INPUTS_SETTLED_ANNOTATION) {
         metadata["annotations"] = json!({INPUTS_SETTLED_ANNOTATION: "true"});
     }
-    let maker = meta::maker(kind, &owner.name_any());
-    if apply.annotations().get(OWNER_ANNOTATION) != Some(&maker) {
-        metadata["annotations"][OWNER_ANNOTATION] = json!(maker);
+    // What stands there stays: of two that own it, each would write its own name for ever.
+    if !apply.annotations().contains_key(OWNER_ANNOTATION) {
+        metadata["annotations"][OWNER_ANNOTATION] = json!(meta::maker(kind, &owner.name_any()));
     }
     if !apply.labels().contains_key(CLUSTER_NAME_LABEL) {
         metadata["labels"] = json!({CLUSTER_NAME_LABEL: cluster});
