@@ -129,6 +129,49 @@ fn values_reach_their_place_and_unknown_ones_are_refused() {
     }
 }
 
+/// Each value of a pod that stands under its own name.
+#[test]
+#[ignore = "needs helm: just test-install"]
+fn what_a_pod_is_given_is_in_its_template() {
+    let selector = json!({"matchLabels": {"a": "b"}});
+    for (value, pointer, given) in [
+        ("affinity", "/spec/affinity", json!({"nodeAffinity": {}})),
+        ("nodeSelector", "/spec/nodeSelector", json!({"a": "b"})),
+        ("priorityClassName", "/spec/priorityClassName", json!("high")),
+        ("imagePullSecrets", "/spec/imagePullSecrets", json!([{"name": "s"}])),
+        (
+            "topologySpreadConstraints",
+            "/spec/topologySpreadConstraints",
+            json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]),
+        ),
+        ("podLabels", "/metadata/labels", json!({"team": "a"})),
+        ("podAnnotations", "/metadata/annotations", json!({"team": "a"})),
+    ] {
+        let objects = rendered(&[&format!("--set-json={value}={given}")]).unwrap();
+        let found = find(&objects, "Deployment")["spec"]["template"].pointer(pointer).cloned().unwrap_or_default();
+        let has = match (&given, &found) {
+            // Beside what is there anyway.
+            (Value::Object(given), Value::Object(found)) => {
+                given.iter().all(|(name, value)| found.get(name) == Some(value))
+            }
+            (given, found) => given == found,
+        };
+        assert!(has, "{value}: {found}");
+    }
+}
+
+/// With a CRD would go all its objects, and with those the clusters.
+#[test]
+#[ignore = "needs helm: just test-install"]
+fn every_crd_is_kept() {
+    let objects = rendered(&[]).unwrap();
+    let crds: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition").collect();
+    assert!(crds.len() > 4);
+    for crd in crds {
+        assert_eq!(crd["metadata"]["annotations"]["helm.sh/resource-policy"], "keep", "{}", crd["metadata"]["name"]);
+    }
+}
+
 /// The policy of the chart, and with the same values that of the file.
 #[test]
 #[ignore = "needs helm: just test-install"]
@@ -202,6 +245,11 @@ fn alerts_and_dashboard_are_the_files() {
 #[test]
 #[ignore = "needs helm: just test-install"]
 fn another_release_has_names_of_its_own() {
+    let deployment = |release: &str| {
+        let said = helm(None, &["template", release, &chart(), "--namespace", "teams"]).unwrap();
+        find(&documents(&said), "Deployment")["metadata"]["name"].clone()
+    };
+    assert_eq!([deployment("capt"), deployment("my-capt")], ["capt-controller-manager", "my-capt-controller-manager"]);
     let said = helm(None, &["template", "blue", &chart(), "--namespace", "teams"]).unwrap();
     let objects = documents(&said);
     assert_eq!(find(&objects, "Deployment")["metadata"]["name"], "blue-capt-controller-manager");

@@ -66,7 +66,7 @@ fn shown(graph: &Graph, root: &str, state: State, ready: bool, actions: &[Action
         |it, name| drop(it.edges.get_mut(name).and_then(Vec::pop)),
         |it, name| it.edges.entry(name.to_owned()).or_default().push("other".to_owned()),
         |it, name| {
-            it.edges.get_mut(name).and_then(|targets| targets.last_mut()).into_iter().for_each(|last| last.push('x'))
+            it.edges.get_mut(name).and_then(|targets| targets.last_mut()).into_iter().for_each(|last| last.push('x'));
         },
         |it, _| it.truncated = !it.truncated,
     ];
