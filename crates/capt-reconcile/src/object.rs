@@ -154,6 +154,11 @@ impl ObjectKey {
         Self::of(Place { kind, namespace: kind.is_namespaced().then(|| namespace.to_owned()), name: name.to_owned() })
     }
 
+    /// The key of a foreign object of `kind` with this metadata.
+    pub fn of_view(kind: Kind, meta: &ViewMeta) -> Self {
+        Self::new(kind, meta.namespace.as_deref().unwrap_or_default(), &meta.name)
+    }
+
     /// What sorts before all keys of `kind`, in one namespace or in all.
     pub fn before(kind: Kind, namespace: Option<&str>) -> Self {
         Self::of(Place { kind, namespace: namespace.map(str::to_owned), name: String::new() })

@@ -87,11 +87,7 @@ impl Claim {
 
     /// Whether nothing may be concluded.
     pub fn is_unknown(&self) -> bool {
-        match &self.found {
-            Seen::Unknown | Seen::Present((_, Owner::Unknown)) => true,
-            Seen::Absent { live: _ }
-            | Seen::Present((_, Owner::Ours | Owner::Adopted | Owner::Promised | Owner::Foreign(_))) => false,
-        }
+        self.rank() == Rank::Unknown
     }
 }
 
@@ -127,6 +123,11 @@ pub fn state_of(workspace: &WorkspaceView) -> &str {
     workspace.meta.annotations.get(EXTERNAL_NAME_ANNOTATION).unwrap_or(&workspace.meta.name)
 }
 
+/// The name of its Workspace that `apply` has recorded.
+fn recorded_name(apply: &WorkspaceTemplateApply) -> Option<&str> {
+    apply.status.as_ref().and_then(|status| status.workspace_name.as_deref())
+}
+
 /// The Terraform state that `apply` has recorded.
 pub fn recorded_state(apply: &WorkspaceTemplateApply) -> Option<&String> {
     let in_status = apply.status.as_ref().and_then(|status| status.external_name.as_ref());
@@ -152,8 +153,7 @@ pub const fn api_name(api: WorkspaceApi) -> &'static str {
 pub fn claim(view: &View<'_>, apply: &WorkspaceTemplateApply, default: WorkspaceApi) -> Claim {
     let namespace = apply.namespace().unwrap_or_default();
     let derived = apply.name_any();
-    let recorded = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
-    let name = recorded.unwrap_or_else(|| workspace_name(&derived));
+    let name = recorded_name(apply).unwrap_or_else(|| workspace_name(&derived));
     let wanted = wanted_api(apply, default);
     let look = |api| {
         let key = ObjectKey::new(Kind::Workspace(api), &namespace, name);
@@ -184,8 +184,7 @@ fn owner(view: &View<'_>, apply: &WorkspaceTemplateApply, workspace: &WorkspaceV
         apply.annotations().get(ADOPT_ANNOTATION).is_some_and(|uid| *uid == workspace.meta.uid)
     };
     let records = |apply: &WorkspaceTemplateApply| {
-        let name = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
-        name == Some(workspace.meta.name.as_str()) && !records_another_state(apply, workspace)
+        recorded_name(apply) == Some(workspace.meta.name.as_str()) && !records_another_state(apply, workspace)
     };
     let another = |is_theirs: &dyn Fn(&WorkspaceTemplateApply) -> bool| {
         applies.iter().find(|other| meta::uid(other.as_ref()) != meta::uid(apply) && is_theirs(other))
@@ -234,8 +233,7 @@ fn records_another_state(apply: &WorkspaceTemplateApply, workspace: &WorkspaceVi
 /// Where somebody else's Workspaces are under the name that `apply` has recorded, in either API, as far as is known.
 pub fn strangers(view: &View<'_>, apply: &WorkspaceTemplateApply) -> Vec<ObjectKey> {
     let namespace = apply.namespace().unwrap_or_default();
-    let recorded = apply.status.as_ref().and_then(|status| status.workspace_name.as_deref());
-    let keys = recorded.into_iter().flat_map(|name| keys(&namespace, name));
+    let keys = recorded_name(apply).into_iter().flat_map(|name| keys(&namespace, name));
     keys.filter(|key| {
         let workspace = view.workspace(key.clone());
         workspace
@@ -285,7 +283,7 @@ pub fn orphans(view: &View<'_>) -> Option<Vec<Orphan>> {
                  namespace and name to take it over again, or delete the Workspace to destroy it",
                 maker.0, maker.1,
             );
-            let key = ObjectKey::new(Kind::Workspace(api), meta.namespace.as_deref().unwrap_or_default(), &meta.name);
+            let key = ObjectKey::of_view(Kind::Workspace(api), meta);
             orphans.push(Orphan { key, uid: meta.uid.clone(), message });
         }
     }

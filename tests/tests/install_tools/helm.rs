@@ -245,13 +245,10 @@ fn alerts_and_dashboard_are_the_files() {
 #[test]
 #[ignore = "needs helm: just test-install"]
 fn another_release_has_names_of_its_own() {
-    let deployment = |release: &str| {
-        let said = helm(None, &["template", release, &chart(), "--namespace", "teams"]).unwrap();
-        find(&documents(&said), "Deployment")["metadata"]["name"].clone()
-    };
+    let of = |release: &str| documents(&helm(None, &["template", release, &chart(), "--namespace", "teams"]).unwrap());
+    let deployment = |release: &str| find(&of(release), "Deployment")["metadata"]["name"].clone();
     assert_eq!([deployment("capt"), deployment("my-capt")], ["capt-controller-manager", "my-capt-controller-manager"]);
-    let said = helm(None, &["template", "blue", &chart(), "--namespace", "teams"]).unwrap();
-    let objects = documents(&said);
+    let objects = of("blue");
     assert_eq!(find(&objects, "Deployment")["metadata"]["name"], "blue-capt-controller-manager");
     let binding = find(&objects, "ClusterRoleBinding");
     assert_eq!(binding["roleRef"]["name"], find(&objects, "ClusterRole")["metadata"]["name"]);

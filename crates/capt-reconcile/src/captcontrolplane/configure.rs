@@ -139,7 +139,7 @@ fn repair_cluster(cluster: &ClusterView, written: &ApiEndpoint, endpoint: &Endpo
         uid: cluster.meta.uid.clone(),
         resource_version: cluster.meta.resource_version.clone(),
     };
-    let key = ObjectKey::new(Kind::Cluster, cluster.meta.namespace.as_deref().unwrap_or_default(), &cluster.meta.name);
+    let key = ObjectKey::of_view(Kind::Cluster, &cluster.meta);
     let reason = format!("the endpoint's host is a URL: it is {}", endpoint.host());
     writer.other(key, Op::MergePatch { body: body(endpoint) }, precondition, reason);
 }

@@ -156,7 +156,7 @@ pub(super) fn keep_in_step(
     if stale.is_empty() {
         return;
     }
-    let key = ObjectKey::new(Kind::Secret, secret.meta.namespace.as_deref().unwrap_or_default(), &secret.meta.name);
+    let key = ObjectKey::of_view(Kind::Secret, &secret.meta);
     let precondition =
         Precondition::Observed { uid: secret.meta.uid.clone(), resource_version: secret.meta.resource_version.clone() };
     let reason = "the CA changed: keep the Secret of the Go implementation in step";

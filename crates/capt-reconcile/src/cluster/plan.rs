@@ -28,7 +28,7 @@ use crate::{
 /// What to write for a Cluster.
 pub fn plan(observed: &Observed, now: Time) -> Plan {
     let cluster = observed.cluster.as_ref();
-    let key = ObjectKey::new(Kind::Cluster, cluster.meta.namespace.as_deref().unwrap_or_default(), &cluster.meta.name);
+    let key = ObjectKey::of_view(Kind::Cluster, &cluster.meta);
     if let Some(why) = not_ours(observed) {
         return Plan::nothing(key, why);
     }

@@ -2,10 +2,7 @@
 //!
 //! What CAPT is about to make is put in as it will be, so that a graph does not change when it is made.
 
-use capt_api::{
-    CAPTCluster, CAPTControlPlane, TemplateReference, WorkspaceTemplateApply,
-    foreign::{WorkspaceApi, WorkspaceView},
-};
+use capt_api::{CAPTCluster, CAPTControlPlane, TemplateReference, WorkspaceTemplateApply, foreign::WorkspaceView};
 use kube::{Resource, ResourceExt};
 
 use super::{Graph, Maker, Standing};
@@ -210,8 +207,7 @@ impl Walk<'_, '_> {
         let namespace = apply.namespace.as_deref().unwrap_or_default();
         match self.view.apply_at(apply.clone()) {
             Seen::Unknown | Seen::Present(_) => apply,
-            Seen::Absent { live: _ } => WorkspaceApi::ALL
-                .map(|api| ObjectKey::new(Kind::Workspace(api), namespace, &apply.name))
+            Seen::Absent { live: _ } => ownership::keys(namespace, &apply.name)
                 .into_iter()
                 .find(|key| self.view.workspace(key.clone()).present().is_some())
                 .unwrap_or(apply),

@@ -32,15 +32,17 @@ pub struct Observed {
     pub template: Seen<Arc<WorkspaceTemplate>>,
     /// Its Workspace.
     pub claim: Claim,
-    /// Where somebody else's Workspaces are under its recorded name; asked only when it is being deleted.
+    /// Where somebody else's Workspaces are under its recorded name; asked only when it is being deleted and
+    /// has none.
     pub strangers: Vec<ObjectKey>,
     /// What it waits for, in the order of its spec; only what is not there yet.
     pub waits: Vec<Wait>,
     /// Other applies of its owner that stand for the same; asked only when it has no Workspace. `None` if not
     /// all are known.
     pub rivals: Option<Rivals>,
-    /// The Terraform state that its Workspace would have; asked only when it has none.
-    pub state: State,
+    /// The Terraform state that its Workspace would have; asked only when it has none. `None` if not all who may use
+    /// it are known.
+    pub state: Option<State>,
     /// Who keeps it from going; asked only when it is being deleted. `None` if not all are known.
     pub dependents: Option<Dependents>,
 }
@@ -50,15 +52,15 @@ pub struct Observed {
 pub struct State {
     /// Its name: what the apply has recorded, else what a new Workspace gets.
     pub name: String,
-    /// The Workspaces that use it: names of other namespaces can come to the same. `None` if not all are known.
-    pub users: Option<Vec<ObjectKey>>,
+    /// The Workspaces that use it: names of other namespaces can come to the same.
+    pub users: Vec<ObjectKey>,
 }
 
 impl State {
-    fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, claim: &Claim, namespace: &str) -> Self {
+    fn observe(view: &View<'_>, apply: &WorkspaceTemplateApply, claim: &Claim, namespace: &str) -> Option<Self> {
         let recorded = ownership::recorded_state(apply).cloned();
         let name = recorded.unwrap_or_else(|| ownership::external_name(claim.api, namespace, &claim.key.name));
-        Self { users: view.users_of_state(&name), name }
+        Some(Self { users: view.users_of_state(&name)?, name })
     }
 }
 
@@ -117,7 +119,8 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
     let owner = owner::observe(view, &apply, &namespace);
     let claim = ownership::claim(view, &apply, settings.workspace_api);
     let deleting = meta::is_deleting(apply.as_ref());
-    let asks = claim.ours().is_none() && !deleting;
+    let has_none = claim.ours().is_none();
+    let asks = has_none && !deleting;
     Observed {
         pause: owner::pause(view, &apply, owner.as_ref(), &namespace),
         template,
@@ -128,8 +131,8 @@ pub fn observe(view: &View<'_>, apply: Arc<WorkspaceTemplateApply>, settings: Se
             None => Some(Rivals::default()),
         },
         dependents: if deleting { waits::dependents(view, &apply, &namespace) } else { Some(Dependents::default()) },
-        state: if asks { State::observe(view, &apply, &claim, &namespace) } else { State::default() },
-        strangers: if deleting { ownership::strangers(view, &apply) } else { Vec::new() },
+        state: if asks { State::observe(view, &apply, &claim, &namespace) } else { Some(State::default()) },
+        strangers: if has_none && deleting { ownership::strangers(view, &apply) } else { Vec::new() },
         owner,
         claim,
         apply,

@@ -77,9 +77,9 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
     let Some(rivals) = &observed.rivals else {
         return Plan::nothing(key, "the other applies of its owner are not known yet");
     };
-    if observed.claim.ours().is_none() && observed.state.users.is_none() {
+    let Some(state) = &observed.state else {
         return Plan::nothing(key, "who uses its Terraform state is not known yet");
-    }
+    };
     prepare(observed, &mut writer);
     let mut wanted = Draft::Borrowed(stored);
     set!(wanted.observed_generation = Some(generation));
@@ -89,7 +89,7 @@ pub fn plan(observed: &Observed, now: Time) -> Plan {
         // is_unknown covers both; saying nothing is right for them in any case.
         Seen::Unknown | Seen::Present((_, Owner::Unknown)) => return Plan::nothing(key, "not known yet"),
         Seen::Absent { live } => {
-            let sync = absent(observed, rivals, &mut writer, &mut wanted, now);
+            let sync = absent(observed, (rivals, state), &mut writer, &mut wanted, now);
             if !live && cause(&sync).is_some_and(|cause| cause.reason == reasons::WORKSPACE_MISSING) {
                 regressive = Some(Query::Object { key: observed.claim.key.clone(), counts: Counts::Any });
             }
@@ -199,7 +199,7 @@ fn may_run(observed: &Observed, stored: &WorkspaceTemplateApplyStatus) -> bool {
 /// No Workspace: make it, unless that could be a second one.
 fn absent(
     observed: &Observed,
-    rivals: &Rivals,
+    (rivals, state): (&Rivals, &State),
     writer: &mut Writer,
     wanted: &mut Draft<'_, WorkspaceTemplateApplyStatus>,
     now: Time,
@@ -209,7 +209,7 @@ fn absent(
     if let Some(cause) = unwanted(observed) {
         return Sync::Waiting(cause);
     }
-    if let Some(cause) = beside(rivals).or_else(|| shared(&observed.state)) {
+    if let Some(cause) = beside(rivals).or_else(|| shared(state)) {
         return Sync::Stalled(cause);
     }
     if wanted.workspace_name.is_some() && condition::is_true(&wanted.conditions, conditions::PAUSED) {
@@ -255,7 +255,7 @@ fn absent(
         let note = format!("Workspace {name} was gone and is made again, with the same Terraform state");
         writer.event(EventType::Warning, reasons::WORKSPACE_RECREATED, note);
     }
-    let external_name = observed.state.name.clone();
+    let external_name = state.name.clone();
     let body = workspace(observed, &rendered, &external_name);
     let creation = writer.other(
         observed.claim.key.clone(),
@@ -281,7 +281,7 @@ fn absent(
 /// other one made.
 fn shared(state: &State) -> Option<Cause> {
     let State { name, users } = state;
-    let user = users.as_ref()?.first()?;
+    let user = users.first()?;
     let message = format!(
         "{user} has the Terraform state {name}, and two must not share it; nothing was made: choose another name for the apply, \
          or another state by its annotation {EXTERNAL_NAME_ANNOTATION} together with {RECREATE_WORKSPACE_ANNOTATION}"

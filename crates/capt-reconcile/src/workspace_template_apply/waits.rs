@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use capt_api::{WorkspaceTemplateApply, foreign::WorkspaceApi, names::CLUSTER_NAME_LABEL};
+use capt_api::{WorkspaceTemplateApply, names::CLUSTER_NAME_LABEL};
 use kube::ResourceExt;
 
 use super::observe::is_current;
@@ -95,10 +95,8 @@ fn workspace(view: &View<'_>, key: &ObjectKey, settings: Settings) -> Option<Str
         }
         Seen::Unknown => Some(key.to_string()),
         Seen::Absent { live: _ } => {
-            let is_ready = WorkspaceApi::ALL.into_iter().any(|api| {
-                view.workspace(ObjectKey::new(Kind::Workspace(api), namespace, &key.name))
-                    .present()
-                    .is_some_and(|workspace| outputs::progress(workspace) == Progress::Ready)
+            let is_ready = ownership::keys(namespace, &key.name).into_iter().any(|key| {
+                view.workspace(key).present().is_some_and(|workspace| outputs::progress(workspace) == Progress::Ready)
             });
             (!is_ready).then(|| format!("Workspace {}", key.name))
         }

@@ -230,9 +230,7 @@ impl<'w> View<'w> {
         for api in WorkspaceApi::ALL {
             for object in self.related(Relation::State(api, name.to_owned()))? {
                 if let Object::Workspace(workspace) = object {
-                    let meta = &workspace.meta;
-                    let namespace = meta.namespace.as_deref().unwrap_or_default();
-                    users.push(ObjectKey::new(Kind::Workspace(api), namespace, &meta.name));
+                    users.push(ObjectKey::of_view(Kind::Workspace(api), &workspace.meta));
                 }
             }
         }

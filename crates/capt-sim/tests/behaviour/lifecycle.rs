@@ -357,16 +357,7 @@ fn another_default_api_makes_no_second_workspace_beside_a_request_on_its_way() {
     for (before, after) in
         [(WorkspaceApi::Cluster, WorkspaceApi::Namespaced), (WorkspaceApi::Namespaced, WorkspaceApi::Cluster)]
     {
-        let is_creation = |request: &&Request| match request {
-            Request::Create { target, body: _ } => matches!(target.kind, Kind::Workspace(_)),
-            Request::MergePatch { .. }
-            | Request::JsonPatch { .. }
-            | Request::ApplyStatus { .. }
-            | Request::MergeStatus { .. }
-            | Request::Delete { .. }
-            | Request::Get { .. }
-            | Request::List { .. } => false,
-        };
+        let is_creation = |request: &&Request| matches!(request, Request::Create { target, body: _ } if matches!(target.kind, Kind::Workspace(_)));
         let late = ready(before).writes().find(is_creation).unwrap().clone();
         let mut was_late = 0;
         for writes in 0..8 {

@@ -1,7 +1,10 @@
 //! An apply that lost its owner references, as by a deletion that orphans or by a restore: it goes back to whom it
 //! names, nothing is made a second time beside it, and nobody deletes what a user has cut off.
 
-use capt_api::names::{OWNER_ANNOTATION, OWNER_UID_LABEL};
+use capt_api::{
+    foreign::WorkspaceApi,
+    names::{OWNER_ANNOTATION, OWNER_UID_LABEL},
+};
 use capt_reconcile::{executor::Request, object::Kind};
 use capt_sim::Simulation;
 use capt_status::Span;
@@ -173,8 +176,7 @@ fn what_a_user_has_cut_off_outlives_its_provider_objects() {
 #[test]
 fn an_apply_that_goes_does_not_wait_for_a_workspace_that_another_one_records() {
     let mut simulation = ready();
-    let workspace =
-        capt_reconcile::object::ObjectKey::new(Kind::Workspace(capt_api::foreign::WorkspaceApi::Cluster), "", VPC);
+    let workspace = key(Kind::Workspace(WorkspaceApi::Cluster), VPC);
     let mut other = simulation.api.get(&key(Kind::Apply, VPC)).unwrap().clone();
     other["metadata"] = json!({"namespace": "default", "name": "second-vpc", "finalizers": other["metadata"]["finalizers"],
         "annotations": {"crossplane.io/external-name": VPC}});

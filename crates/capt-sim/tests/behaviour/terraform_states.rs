@@ -10,19 +10,7 @@ use capt_sim::Simulation;
 use capt_status::Span;
 use serde_json::{Value, json};
 
-use crate::common::{FILES, condition, create, documents, simulation};
-
-/// The examples' cluster as `name` in `namespace`.
-fn make(simulation: &mut Simulation, namespace: &str, name: &str) {
-    for object in FILES.iter().flat_map(|file| documents(file)) {
-        // A namespaced Workspace has its Secret in its own namespace.
-        let own = [("\"demo\"", name), ("\"default\"", namespace)];
-        let text = own.iter().fold(object.to_string(), |text, (old, new)| text.replace(old, &format!("\"{new}\"")));
-        let mut object: Value = serde_json::from_str(&text).unwrap();
-        object["metadata"]["namespace"] = json!(namespace);
-        create(simulation, object);
-    }
-}
+use crate::common::{condition, create_cluster, simulation};
 
 fn state(simulation: &Simulation, namespace: &str, name: &str) -> Value {
     let key = ObjectKey::new(Kind::CaptCluster, namespace, name);
@@ -32,14 +20,14 @@ fn state(simulation: &Simulation, namespace: &str, name: &str) -> Value {
 #[test]
 fn a_state_that_another_workspace_has_is_not_shared() {
     let mut simulation = simulation(WorkspaceApi::Namespaced, &[]);
-    make(&mut simulation, "team-a", "demo");
+    create_cluster(&mut simulation, "team-a", "demo");
     assert!(simulation.run());
     assert_eq!(state(&simulation, "team-a", "demo"), "Ready");
     let workspace = ObjectKey::new(Kind::Workspace(WorkspaceApi::Namespaced), "team-a", "demo-vpc");
     let before = simulation.api.get(&workspace).unwrap().clone();
     assert_eq!(before["metadata"]["annotations"][EXTERNAL_NAME_ANNOTATION], "team-a-demo-vpc");
     // `team` and `a-demo-vpc` come to the same.
-    make(&mut simulation, "team", "a-demo");
+    create_cluster(&mut simulation, "team", "a-demo");
     assert!(simulation.run_for(Span::from_minutes(60)));
     let apply = ObjectKey::new(Kind::Apply, "team", "a-demo-vpc");
     let told = condition(&simulation.api.get(&apply).unwrap()["status"], "Synced");
@@ -76,7 +64,7 @@ fn a_state_is_known_by_the_name_of_a_workspace_that_somebody_just_made() {
         json!({"apiVersion": "tf.upbound.io/v1beta1", "kind": "Workspace", "metadata": {"name": "team-demo-vpc",
             "annotations": {"crossplane.io/paused": "true"}}, "spec": {"forProvider": {"source": "Inline", "module": ""}}}),
     );
-    make(&mut simulation, "team", "demo");
+    create_cluster(&mut simulation, "team", "demo");
     assert!(simulation.run_for(Span::from_minutes(10)));
     let own = ObjectKey::new(Kind::Workspace(WorkspaceApi::Namespaced), "team", "demo-vpc");
     assert!(simulation.api.get(&own).is_none());

@@ -56,12 +56,7 @@ pub fn documents(file: &str) -> Vec<Value> {
 pub fn teams(clusters: usize) -> Simulation {
     let mut simulation = simulation(WorkspaceApi::Namespaced, &[]);
     for number in 0..clusters {
-        for object in FILES.iter().flat_map(|file| documents(file)) {
-            // A namespaced Workspace has its Secret in its own namespace.
-            let text =
-                object.to_string().replace(r#""namespace":"default""#, &format!(r#""namespace":"team-{number}""#));
-            create(&mut simulation, serde_json::from_str(&text).unwrap());
-        }
+        create_cluster(&mut simulation, &format!("team-{number}"), "demo");
     }
     assert!(simulation.run());
     for number in 0..clusters {
@@ -69,6 +64,17 @@ pub fn teams(clusters: usize) -> Simulation {
         assert_eq!(simulation.api.get(&key).unwrap()["status"]["state"], "Ready");
     }
     simulation
+}
+
+/// The examples' cluster as `name` in `namespace`, with the templates it needs.
+pub fn create_cluster(simulation: &mut Simulation, namespace: &str, name: &str) {
+    // A namespaced Workspace has its Secret in its own namespace.
+    let own =
+        [(r#""namespace":"default""#, format!(r#""namespace":"{namespace}""#)), (r#""demo""#, format!(r#""{name}""#))];
+    for object in FILES.iter().flat_map(|file| documents(file)) {
+        let text = own.iter().fold(object.to_string(), |text, (old, new)| text.replace(old, new));
+        create(simulation, serde_json::from_str(&text).unwrap());
+    }
 }
 
 /// Users create with the API server in between, so cluster and provider objects come together.

@@ -83,11 +83,6 @@ impl Maker<'_> {
             for (key, object) in of_users(base) {
                 let mut object = object.clone();
                 object["metadata"]["namespace"] = json!(OTHER);
-                for reference in ["infrastructureRef", "controlPlaneRef"] {
-                    if let Some(reference) = object["spec"][reference].as_object_mut() {
-                        reference.remove("namespace");
-                    }
-                }
                 self.does(Deed::Create(ObjectKey::new(key.kind, OTHER, &key.name), object));
             }
             return;
